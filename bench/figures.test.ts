@@ -5,7 +5,7 @@ import { Figures } from './figures.ts'
 
 const hundred = Array.from({ length: 100 }, (_none, index) => index + 1).reverse()
 
-test('of times the higher are the worse, of rates the lower', () => {
+test('higher times and lower rates are worse', () => {
   const figures = new Figures()
 
   figures.add('a', 'time', 'ms', hundred)
@@ -28,7 +28,7 @@ test('a budget holds up to its limit and not beyond', () => {
   assert.deepEqual(verdictOf(4), [['own', 2, false]])
 })
 
-test('a budget that is a minimum is broken from below', () => {
+test('a minimum budget is exceeded by lower values', () => {
   const figures = new Figures()
   figures.add('bare', 'message of 10 MiB to the browser', 'MiB/s', [100])
   figures.add('own', 'message of 10 MiB to the browser', 'MiB/s', [69])

@@ -175,7 +175,7 @@ const refused: readonly (readonly [what: string, body: string | Buffer, status: 
   ['telemetry that is not stored', '{"telemetry":{"enabled":true,"storage":{"enabled":false}}}', 400, 'storage'],
 ]
 for (const [what, body, status, field] of refused) {
-  test(`a create with ${what} is ${status} and makes nothing (case 29)`, async () => {
+  test(`a create with ${what} is ${status} and creates nothing (case 29)`, async () => {
     const response = await post(body)
     const answer = (await response.json()) as { code: string; message: string }
 
@@ -204,7 +204,7 @@ for (const [what, body] of [
   ['tags named constructor', '{"tags":{"constructor":"x"},"headless":true}'],
   ['a name given twice', '{"name":"first","name":"second","headless":true}'],
 ] as const) {
-  test(`a create with ${what} makes a session`, async () => {
+  test(`a create with ${what} creates a session`, async () => {
     const response = await post(body)
     const session = (await response.json()) as { session_id: string; name?: string; tags?: unknown }
 

@@ -6,11 +6,9 @@ import { Berth } from './testing/berth.ts'
 import { zipOf } from './testing/browsers/extension-files.ts'
 import { PythonIndex } from './testing/servers/python-index.ts'
 
-/*
- * An app in Python with the official framework, unchanged.
- */
+/* An app in Python with the unmodified official framework. */
 
-// Playwright is 50 MB, for one test.
+// Playwright takes 50 MB and is used by one test.
 const requirements = ['kernel==0.131.0', ...(isDeep ? ['playwright==1.65.2'] : [])]
 const index = await PythonIndex.open(requirements)
 const berth = await Berth.start({ environment: index.environment })
@@ -155,7 +153,7 @@ before(async () => {
   assert.equal(status, 'running', JSON.stringify([status_reason, log]))
 })
 
-test('an action in Python gets its payload and environment, and its result and log are told', async () => {
+test('an action in Python gets its payload and environment, and its result and log are reported', async () => {
   const { id, output, status_reason } = await invoke('echo', { of: ['many', 1, null] })
 
   assert.deepEqual(
@@ -187,7 +185,7 @@ for (const [what, action, reason, when = {}] of failures) {
   })
 }
 
-test('an action in Python that never yields is ended by its cancel', async () => {
+test('an action in Python that never yields ends when it is cancelled', async () => {
   const { id } = await client.invocations.create({
     app_name: 'snake',
     version: 'latest',
@@ -244,7 +242,7 @@ test('the client in Python reads the streams', async () => {
   assert.ok(deployment.includes('deployment_state'), deployment.join())
 })
 
-test('a project with its lock is installed once, and as it is locked', async () => {
+test('a project with a lock file is installed once, with the locked versions', async () => {
   const project = `[project]
 name = "locked"
 version = "1.0.0"
@@ -275,7 +273,7 @@ async def act(ctx):
   assert.equal(output, '"ran"')
 })
 
-test('what does not install has failed, with the words of the installer in its log', async () => {
+test("a failed install fails the deployment, with the installer's output in its log", async () => {
   const { status, status_reason, log } = await deploy({ ...source, 'requirements.txt': 'no-such-package==1\n' })
 
   assert.deepEqual(

@@ -12,9 +12,7 @@ import { sdkApp } from './testing/sdk-app.ts'
 import { GitServer } from './testing/servers/git-server.ts'
 import { installedVersion, PackageRegistry } from './testing/servers/package-registry.ts'
 
-/*
- * The official client deploys and invokes, and is the framework inside the app, unchanged.
- */
+/* The unmodified official client deploys and invokes, and is the framework inside the app. */
 
 const registry = await PackageRegistry.open()
 const git = await GitServer.open()
@@ -115,7 +113,7 @@ async function deployRepository(source: Partial<Kernel.DeploymentCreateParams.So
   return follow(await client.deployments.create({ source: all, version }))
 }
 
-/** Until it runs or does not. */
+/** Follows the deployment until it runs or has failed. */
 async function follow({ id }: { readonly id: string }, by = client) {
   const events = []
   for await (const event of await by.deployments.follow(id)) {
@@ -147,7 +145,7 @@ const invoke = (action_name: string, payload?: unknown) =>
 const outputOf = ({ output, status_reason }: { output?: string; status_reason?: string }) =>
   JSON.parse(output ?? assert.fail(status_reason ?? 'no output'))
 
-/** The lines of an invocation, until one matches. */
+/** Reads the log of an invocation until a line matches. */
 async function waitForLine(id: string, pattern: RegExp, by = client): Promise<string> {
   for await (const event of await by.invocations.follow(id)) {
     if (event.event === 'log' && pattern.test(event.message)) return event.message
@@ -155,7 +153,7 @@ async function waitForLine(id: string, pattern: RegExp, by = client): Promise<st
   assert.fail(`no line ${pattern}: ${JSON.stringify(await by.invocations.retrieve(id))}`)
 }
 
-test('a deployment tells what it serves before it says that it runs', async () => {
+test('a deployment reports its actions before it is running', async () => {
   assert.equal(first.state.status, 'running', JSON.stringify([first.state, first.log]))
   assert.deepEqual(
     first.events
@@ -171,7 +169,7 @@ test('a deployment tells what it serves before it says that it runs', async () =
   )
 })
 
-test('an action gets its payload and environment, and its result and log are told', async () => {
+test('an action gets its payload and environment, and its result and log are reported', async () => {
   const invocation = await invoke('echo', { of: ['many', 1] })
 
   assert.equal(invocation.status, 'succeeded', invocation.status_reason ?? 'no reason')
@@ -186,13 +184,13 @@ test('an action gets its payload and environment, and its result and log are tol
   assert.equal((await client.invocations.retrieve(invocation.id.slice(0, 20))).id, invocation.id)
 })
 
-test('an action that throws has failed with its message', async () => {
+test('an action that throws fails with its message', async () => {
   const failed = await invoke('throw')
 
   assert.deepEqual([failed.status, failed.status_reason], ['failed', 'not today'])
 })
 
-test('an action that never yields is ended by its cancel', async () => {
+test('an action that never yields ends when it is cancelled', async () => {
   const { id } = await client.invocations.create({ app_name: 'demo', version: '1', action_name: 'hang', async: true })
   await waitForLine(id, /hanging/)
 
@@ -204,10 +202,10 @@ test('an action that never yields is ended by its cancel', async () => {
 })
 
 const ownFolder = oneServerOnly('the operator finds the database by the data folder')
-/** The one address of several servers is on this host's loopback, and in a machine that is the machine's own. */
+/** The shared address of several servers is on this host's loopback, but a machine has its own loopback. */
 const reachesSessions = oneServerOnly('in a machine, the address of several leads to the machine itself')
 
-test('a session belongs to the invocation that made it, and a cancel ends it', reachesSessions, async () => {
+test('a session belongs to its invocation, and ends when that is cancelled', reachesSessions, async () => {
   const { id } = await client.invocations.create({
     app_name: 'demo',
     version: '1',
@@ -246,7 +244,7 @@ test('an app opens a session for its invocation and drives it with Playwright', 
   await client.browsers.deleteByID(session)
 })
 
-test('builds and apps run in machines that were ready before', async () => {
+test('builds and apps run in machines of the reserve', async () => {
   const text = await metrics()
 
   assert.match(text, /^berth_reserve_claims_total\{kind="app"\} [1-9]/m)
@@ -254,7 +252,7 @@ test('builds and apps run in machines that were ready before', async () => {
 })
 
 test(
-  'an app finds nothing of the host, of other organizations and of what was installed for them',
+  'an app has no access to the host, to other organizations, and to packages installed for them',
   ownFolder,
   async () => {
     const child = launch(['org', 'create', 'Other', '--json', '--data-dir', berth.dataFolder])
@@ -270,7 +268,7 @@ test(
     const { id } = await theirs.invocations.create(staying)
     await waitForLine(id, /staying/, theirs)
 
-    // It may know the folders of its own machine on the host: docs/security.md.
+    // The app may know folders of its own machine on the host: docs/security.md.
     const texts = ['hello from', theirText, deployed.id, import.meta.dirname]
     const seen = outputOf(await invoke('look', { texts, deployment: deployed.id }))
 
@@ -283,7 +281,7 @@ test(
   },
 )
 
-test('a version is replaced only with force, from what was installed before', async () => {
+test('a version is replaced only with force, and reuses installed packages', async () => {
   const fetchedBefore = registry.fetched
 
   const refused = await deploy(demo, { version: '1' })
@@ -297,7 +295,7 @@ test('a version is replaced only with force, from what was installed before', as
   assert.equal((await invoke('echo')).status, 'succeeded')
 })
 
-test('what does not load has failed, with the reason of its code', async () => {
+test('code that does not load fails the deployment with its error', async () => {
   const { state } = await deploy(await zipOf({ 'index.mjs': `throw new Error('no luck')` }), {
     entrypoint_rel_path: 'index.mjs',
     version: 'broken',
@@ -307,7 +305,7 @@ test('what does not load has failed, with the reason of its code', async () => {
   assert.equal(state.status_reason, 'no luck')
 })
 
-test('a repository is deployed by branch, tag and commit, and neither its hooks nor its filters do anything', async () => {
+test('a repository is deployed by branch, tag and commit, and its hooks and filters do not run', async () => {
   const files = Object.fromEntries(Object.entries(source).map(([name, content]) => [`app/${name}`, content]))
   const hostile = {
     '.gitmodules': `[submodule "x"]\n\tpath = x\n\turl = ${git.url}/owner/other\n`,
@@ -338,7 +336,7 @@ test('a repository is deployed by branch, tag and commit, and neither its hooks 
   assert.equal(ran.status, 'succeeded', ran.status_reason ?? '')
 })
 
-test('a repository that cannot be fetched, or leads elsewhere, fails and tells no token', async () => {
+test('a repository that cannot be fetched, or redirects, fails without revealing the token', async () => {
   const auth = { method: 'github_token', token: 'ghp_wrong' } as const
   const linking = await git.add('linking', { files: { 'index.ts': '' }, links: { out: '/etc/passwd' } })
   const plain = await git.add('plain', { files: { 'index.ts': '' } })
@@ -355,7 +353,7 @@ test('a repository that cannot be fetched, or leads elsewhere, fails and tells n
     [{ url: linking.url }, /^source: .*leads out/],
     [{ url: large.url }, /^source: Git LFS has the content of app\/model.bin, /],
     [{ url: nested.url }, /^source: the repository has submodules, which are not fetched: lib\/other\. /],
-    [{ url: plain.url, entrypoint: 'none.ts' }, /^source.entrypoint: the repository holds no file none.ts/],
+    [{ url: plain.url, entrypoint: 'none.ts' }, /^source.entrypoint: the repository contains no file none.ts/],
     [{ url: git.redirect('to-host', `http://127.0.0.1:${new URL(berth.url).port}`) }, /could not be fetched/],
     [{ url: git.redirect('to-metadata', 'http://169.254.169.254/latest') }, /could not be fetched/],
     [{ url: git.redirect('to-file', 'file:///etc') }, /could not be fetched/],

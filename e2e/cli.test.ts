@@ -67,7 +67,7 @@ test('keeps the key of a berth in a file that only its owner can read', async ()
   assert.match((await promisify(execFile)('stat', ['-c', '%a', path])).stdout, /^600$/m)
 })
 
-test('refuses a key that the server does not know, and keeps the old one', async () => {
+test('rejects a key that the server does not know, and keeps the old one', async () => {
   const { exitCode, stderr } = await run(['login', berth.url, '--api-key', '@-'], 'sk_wrong')
 
   assert.equal(exitCode, 77)
@@ -84,7 +84,7 @@ test('prints lists as tables for people and JSON for programs', async () => {
   assert.equal(JSON.parse(json.stdout)[0].name, 'first')
 })
 
-test('tells in one line what is wrong, with an exit code for its class', async () => {
+test('reports an error in one line, with an exit code for its class', async () => {
   const cases = [
     [['browsers', 'get', 'nothing'], 66, /session_not_found/],
     [['browsers', 'create', '--viewport-width', '3'], 64, /viewport.height: must be a number/],
@@ -129,13 +129,13 @@ test('copies files and folders both ways', async () => {
   assert.equal((await readFile(join(folder, 'site.zip'))).subarray(0, 2).toString(), 'PK')
 })
 
-test('writes a file of a reply where it is told to', async () => {
+test('writes a file of a reply to the given path', async () => {
   await succeed(['browsers', 'computer', 'screenshot', 'first', '-O', 'page.png'])
 
   assert.equal((await readFile(join(folder, 'page.png'))).subarray(1, 4).toString(), 'PNG')
 })
 
-test('ends without a word when whoever reads its output leaves', async () => {
+test('ends silently when the reader of its output closes it', async () => {
   await writeFile(join(folder, 'long.bin'), Buffer.alloc(4 * 1024 ** 2))
   await succeed(['browsers', 'cp', 'long.bin', 'first:/tmp/long.bin'])
   const child = spawn(program, ['browsers', 'fs', 'read-file', 'first', '--path', '/tmp/long.bin'], {

@@ -5,8 +5,8 @@ import { test } from 'node:test'
 import { type Shape, type Shapes, typesOf } from './testing/tables/client-types.ts'
 
 /*
- * Walks the types of a newer official client, field by field: what it reads is declared, and what it may send is declared
- * or refused by name.
+ * Walks the types of a newer official client, field by field: each field that it reads is declared, and each field that
+ * it may send is declared or rejected by name.
  */
 
 interface Schema {
@@ -36,7 +36,7 @@ interface ApiDocument {
   readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
 }
 
-/** Sent by the client, and refused by name. Of vaults, `items.test.ts` of the server sends each of them. */
+/** Sent by the client and rejected by name. For vaults, `items.test.ts` of the server sends each of them. */
 const refused: readonly string[] = [
   'PATCH /browser_pools/{id_or_name}.memory=4GiB',
   'PATCH /vaults/{id_or_name}/items/{key} card.spec agentcard',
@@ -69,14 +69,20 @@ const refused: readonly string[] = [
   'PUT /vaults/{id_or_name}/items/{key} wallet.spec link',
 ]
 
-/** Read by the client where it is there, and never sent: what belongs to a setting that is refused, or says nothing. */
+/**
+ * Optional fields that the client reads and berth never sends, because their setting is not supported or they carry no
+ * information.
+ */
 const neverSent =
   /\.(location|video_memory|network\.allowlist_state|proxy\.name|policy|env_vars|(failure|error)\.(details|inner_error)|create\.(bypass_hosts|name|protocol)) is missing$/
 
-/** Values beyond those of the client: only callers who chose them see them, and of an event it shows what it has. */
+/**
+ * Values beyond those of the client: only callers that request them receive them, and the client shows unknown events
+ * unchanged.
+ */
 const additions = /\.(protocol=socks5|type=datacenter|event\.type=monitor_events_lost)$/
 
-/** In the path or in a header, whatever the client calls them. */
+/** Sent in the path or in a header, whatever the client calls them. */
 const elsewhere: readonly string[] = ['id', 'id_or_name', 'key', 'Last-Event-ID']
 
 const checkout = join(import.meta.dirname, '..')
@@ -100,15 +106,15 @@ function walk(shapes: Shapes): void {
     answer('VaultItemOperationResponse'),
   )
 
-  test('every operation of the client is walked', () => {
+  test('every operation of the client is checked', () => {
     assert.equal(operations.length, 174)
   })
 
-  test('what the client sends is declared, or refused by name', () => {
+  test('fields that the client sends are declared, or rejected by name', () => {
     assert.deepEqual([...seen.refused].sort(), refused)
   })
 
-  test('what the client reads is declared', () => {
+  test('fields that the client reads are declared', () => {
     const faults = [...seen.faults].filter((fault) => !neverSent.test(fault) && !additions.test(fault))
 
     assert.deepEqual(faults.sort(), [])
@@ -159,7 +165,7 @@ function walk(shapes: Shapes): void {
     }
     if (their.kind !== 'record') return
     for (const schema of own.slice(0, 1)) {
-      // What takes everything is refused as a whole.
+      // A schema that accepts any properties is rejected as a whole.
       if (typeof schema.additionalProperties === 'object') {
         seen.refused.add(place)
         return
@@ -204,7 +210,7 @@ function walk(shapes: Shapes): void {
     }
   }
 
-  /** One schema for several records of the client: each value of their enums is one of a record. */
+  /** One schema for several records of the client: each value of their enums belongs to one record. */
   function checkKinds(place: string, options: readonly Shape[], { properties = {} }: Schema): void {
     for (const [field, schema] of Object.entries(properties)) {
       const types = options.flatMap((option) => (option.kind === 'record' ? (option.fields()[field]?.type ?? []) : []))
@@ -215,12 +221,12 @@ function walk(shapes: Shapes): void {
     }
   }
 
-  /** Whether it has a property with more than one value, by which options of a union differ. */
+  /** Whether it has a property with more than one value, which distinguishes options of a union. */
   function isOpen({ properties = {} }: Schema): boolean {
     return Object.values(properties).some((schema) => optionsOf(schema).flatMap(valuesOf).length > 1)
   }
 
-  /** Whether the literals of both can be the same. */
+  /** Whether both can have the same literals. */
   function fits(their: Shape, own: Schema): boolean {
     if (their.kind !== 'record') return !own.properties
     return Object.entries(their.fields()).every(([field, { type }]) => {
@@ -244,7 +250,7 @@ function valuesOf({ const: value, enum: values }: Schema): readonly unknown[] {
   return values ?? (value === undefined ? [] : [value])
 }
 
-/** What the schema may be besides null. */
+/** The non-null options of the schema. */
 function optionsOf(schema: Schema): readonly Schema[] {
   const { $ref, anyOf, oneOf } = schema
   if ($ref !== undefined) return optionsOf(berth.components.schemas[$ref.split('/').at(-1) ?? ''] ?? {})

@@ -64,10 +64,8 @@ for (const [way, headless, isInShortForm] of [
       })
       id = session.session_id
       cdp = await CdpClient.open(session.cdp_ws_url)
-      const { targetInfos } = await cdp.send('Target.getTargets')
-      const target = (targetInfos as { type: string; targetId: string }[]).find(({ type }) => type === 'page')
-      const attached = await cdp.send('Target.attachToTarget', { targetId: target?.targetId, flatten: true })
-      page = attached.sessionId as string
+      // A create does not wait for its start page, and what is evaluated before it ends with the page.
+      page = await cdp.attachToPage((url) => url.endsWith('/desk'))
       await becomes(`document.readyState === 'complete' && globalThis.log`)
       const [x, y] = (await evaluate('[screenX, screenY + outerHeight - innerHeight]')) as [number, number]
       origin = { x, y }

@@ -12,8 +12,8 @@ import { startPages } from './testing/pages.ts'
 import { startForwardProxy } from './testing/servers/forward-proxy.ts'
 
 /*
- * Analyses of sites of our own, by real browsers. What each kind of evidence means is tested beside the code; here it is
- * whether browsers bring it.
+ * Analyses of our own sites with real browsers. The meaning of each kind of evidence is tested beside the code; these
+ * tests check that browsers collect it.
  */
 
 const pages = await startPages()
@@ -24,7 +24,7 @@ const options = {
   environment: {
     BERTH_EGRESS_ALLOW: `${pages.allowed},127.0.0.1:${proxy.port}`,
     BERTH_PROXY_POOLS: JSON.stringify({ isp: [{ url: `http://127.0.0.1:${proxy.port}`, country: 'DE' }] }),
-    // All sites of this test are one host.
+    // All sites of this test have the same host.
     BERTH_ANALYSES_PER_SITE: '1000',
     BERTH_ANALYSES_PER_PROJECT: '100',
   },
@@ -51,7 +51,7 @@ interface Answer {
   readonly guidance: string | null
 }
 
-/** Every answer is held against the OpenAPI document. */
+/** Validates every response against the OpenAPI document. */
 async function call<Body = Answer>(method: string, path: string, body?: unknown): Promise<Body> {
   const checked = await createCheckedFetch(berth.url)
   const response = await checked(`${berth.url}/config-registry${path}`, {
@@ -121,7 +121,7 @@ const usualRows: readonly Row[] = [
   ['a login that scripts make', '/login', {}, 'headless direct', /login/],
   ['a page that robots.txt forbids', '/forbidden', {}, 'target_not_evaluable'],
 ]
-/** Each takes many visits, and no other kind of evidence. */
+/** These take many visits and cover no further kind of evidence. */
 const deepRows: readonly Row[] = [
   ['a plain site', '/plain', {}, 'headless direct'],
   [
@@ -145,11 +145,11 @@ function found({ recommendation }: Answer): string {
   return `${headless ? 'headless' : 'headful'}${stealth ? '+stealth' : ''} ${route}`
 }
 
-// All at once: they wait for each other in the server.
+// All at once: the server queues them.
 const started = new Map(await Promise.all(table.map(async (row) => [row, await start(row[1], row[2])] as const)))
 for (const row of table) {
   const [what, , , expected, guidance] = row
-  test(`an analysis finds what reaches ${what}`, { timeout: 240_000 }, async () => {
+  test(`an analysis finds how to reach ${what}`, { timeout: 240_000 }, async () => {
     const answer = await finished(started.get(row) ?? '')
 
     assert.equal(answer.analysis?.status, 'completed', JSON.stringify(answer))

@@ -90,7 +90,7 @@ await once(site, 'listening')
 const { port } = site.address() as AddressInfo
 const origin = `http://${hostName}:${port}`
 
-const berth = await Berth.start({ environment: { BERTH_EGRESS_ALLOW: `${hostName}:${port}` } })
+const berth = await Berth.borrow()
 after(async () => {
   await berth[Symbol.asyncDispose]()
   site.closeAllConnections()

@@ -10,7 +10,7 @@ import { Berth } from './testing/berth.ts'
 import { messagingExtension, packCrx, zipOf } from './testing/browsers/extension-files.ts'
 import { DashboardUser, isAccessible, openPage } from './testing/dashboard.ts'
 
-/** Stands for the store, which answers every request with the same extension, and takes the events of webhooks. */
+/** Replaces the store, with the same extension for every request, and receives the events of webhooks. */
 const { crx } = packCrx(await zipOf(messagingExtension('from the store', 1)))
 const outside = createServer((request, response) => {
   if (request.url === '/webhook') response.writeHead(request.method === 'POST' ? 204 : 405)
@@ -144,7 +144,7 @@ test('an extension comes from the store, a project gets limits, and a vault show
   await page.context().close()
 })
 
-test('deliveries of a webhook are seen and sent again', async () => {
+test('deliveries of a webhook are shown and sent again', async () => {
   const page = await user.signedIn()
   const form = page.getByRole('dialog')
   await openPage(page, 'Webhooks')
@@ -157,11 +157,11 @@ test('deliveries of a webhook are seen and sent again', async () => {
   await page.getByText('No delivery yet.').waitFor()
   await page.getByRole('link', { name: 'All webhooks' }).click()
   await page.getByRole('button', { name: 'Send a test' }).click()
-  await form.getByText('A test event is on its way.').waitFor()
+  await form.getByText('A test event has been sent.').waitFor()
   await page.keyboard.press('Escape')
   await page.getByRole('link', { name: 'Deliveries' }).click()
   const row = page.getByRole('row').filter({ hasText: 'webhook.test' })
-  // The list follows what happens.
+  // The list shows new deliveries.
   const succeeded = row.filter({ hasText: /succeeded204 in \d+ ms/ })
   await succeeded.waitFor()
   await row.getByRole('button', { name: 'Send again' }).click()
@@ -268,7 +268,7 @@ test('every form of the menu is accessible', deepOnly, async () => {
   await page.context().close()
 })
 
-/** A page in the background leaves its connection to others, and reads anew when it is seen again. */
+/** A background page closes its connection, and reloads when it is visible again. */
 async function followsOnlyWhileItIsSeen(page: Page): Promise<void> {
   const isStream = (request: Request) => request.url().endsWith('/dashboard/changes')
   const show = (state: string) =>
@@ -299,7 +299,7 @@ test('a page whose code fails says so, and the others still work', async () => {
   await openPage(page, 'Profiles')
   await page.goBack()
   await page.unroute(list)
-  await page.getByRole('button', { name: 'Load it again' }).click()
+  await page.getByRole('button', { name: 'Reload' }).click()
   await page.getByText('No proxy.').waitFor()
   await page.context().close()
 })

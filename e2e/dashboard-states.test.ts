@@ -17,10 +17,10 @@ const states: Readonly<Record<string, (route: Route) => unknown>> = {
   failed: (route) => route.fulfill({ status: 403, json: refusal }),
   loading: () => new Promise(() => {}),
 }
-/** What the frame of all pages asks for. */
+/** Requests of the frame of all pages. */
 const ofFrame = /\/dashboard\/(api\/auth\/context|api\/org\/projects|changes)/
 
-/** A person whose requests end like this from now on. */
+/** A signed-in user whose requests end like this from now on. */
 async function signedInWhere(answer: (route: Route) => unknown): Promise<Page> {
   const page = await user.signedIn()
   await page.route(/\/dashboard\/api\//, (route) =>
@@ -29,17 +29,17 @@ async function signedInWhere(answer: (route: Route) => unknown): Promise<Page> {
   return page
 }
 
-/** Of pages that differ in more than words; with --deep all of the menu. */
+/** Pages that differ in more than words; with --deep all of the menu. */
 const titles: Readonly<Record<string, readonly string[]>> = { failed: ['Overview', 'Proxies'], loading: ['Proxies'] }
 
 for (const [state, answer] of Object.entries(states)) {
   test(`a page whose data is ${state} says so, and is accessible`, async () => {
     const page = await signedInWhere(answer)
     const menu = page.getByRole('navigation').locator('a[href^="/dashboard/"]')
-    // The frame has read the projects.
+    // The frame has already read the projects.
     const all = (await menu.allTextContents()).filter((title) => title !== 'Projects')
     for (const title of isDeep ? all : (titles[state] ?? [])) {
-      // The list of sessions is there already.
+      // The list of sessions is already loaded.
       if (title === 'Sessions') await page.goto(`${berth.url}/dashboard/sessions`)
       else await openPage(page, title)
       await page
@@ -52,7 +52,7 @@ for (const [state, answer] of Object.entries(states)) {
   })
 }
 
-test('what does not exist is told on a page with a heading and a way back', async () => {
+test('an address that does not exist shows a page with a heading and a link back', async () => {
   const page = await user.signedIn()
   const others = [
     ['/vaults/none', 'Vault'],
@@ -67,7 +67,7 @@ test('what does not exist is told on a page with a heading and a way back', asyn
   }
   for (const path of ['/nothing', '/a/b/c']) {
     await page.goto(`${berth.url}/dashboard${path}`)
-    await page.getByRole('heading', { name: 'There is no such page.', level: 1 }).waitFor()
+    await page.getByRole('heading', { name: 'Page not found.', level: 1 }).waitFor()
   }
   await isAccessible(page, 'missing')
   await page.getByRole('main').getByRole('link', { name: 'All sessions' }).click()
@@ -75,7 +75,7 @@ test('what does not exist is told on a page with a heading and a way back', asyn
   await page.context().close()
 })
 
-test('a list whose next page fails says so, asks no more by itself, and goes on when it is told to', async () => {
+test('a list whose next page fails says so, and retries only on request', async () => {
   const page = await user.signedIn()
   const record = { session_id: 'brw_1', created_at: new Date().toISOString(), deleted_at: null, headless: true }
   const sessions = Array.from({ length: 5 }, (_value, index) => ({ ...record, session_id: `one-${index}` }))
@@ -90,7 +90,7 @@ test('a list whose next page fails says so, asks no more by itself, and goes on 
   await page.getByRole('alert').getByText(refusal.message).waitFor()
   await page.getByRole('link', { name: 'one-4' }).waitFor()
   await isAccessible(page, 'next-page-failed')
-  // A change that is told of meanwhile has the whole list read again.
+  // A change event meanwhile reloads the whole list.
   assert.ok(failures <= 5, `${failures} requests`)
 
   await page.unroute(/\/dashboard\/api\/browsers\?/)
@@ -99,7 +99,7 @@ test('a list whose next page fails says so, asks no more by itself, and goes on 
   await page.context().close()
 })
 
-test('a sign-in that has ended elsewhere leads to the page for another', async () => {
+test('a sign-in that was ended elsewhere leads to the sign-in page', async () => {
   const page = await user.signedIn()
   await page.context().clearCookies()
   await page.getByRole('navigation').getByRole('link', { name: 'Proxies' }).click()
@@ -107,7 +107,7 @@ test('a sign-in that has ended elsewhere leads to the page for another', async (
   await page.context().close()
 })
 
-test('a form leads a keyboard to its first fault, and Escape closes it where it was opened', async () => {
+test('a form focuses its first error, and Escape closes it and restores the focus', async () => {
   const page = await user.signedIn()
   await openPage(page, 'Proxies')
   const opener = page.getByRole('button', { name: 'New proxy' })
@@ -127,7 +127,7 @@ test('a form leads a keyboard to its first fault, and Escape closes it where it 
   await page.context().close()
 })
 
-test('every dialog of the menu opens, is walked through and closes by the keyboard', deepOnly, async () => {
+test('every dialog of the menu can be opened, used and closed with the keyboard', deepOnly, async () => {
   const page = await user.signedIn()
   const menu = page.getByRole('navigation').locator('a[href^="/dashboard/"]')
   for (const title of await menu.allTextContents()) {

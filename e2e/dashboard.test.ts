@@ -13,7 +13,7 @@ after(async () => {
   await berth[Symbol.asyncDispose]()
 })
 
-/** Of the recording, in seconds, when the page wrote this line. */
+/** The time in the recording, in seconds, when the page wrote this line. */
 async function momentOf(id: string, text: string): Promise<number> {
   const [replay] = await client.browsers.replays.list(id)
   const events = (await client.get(`/browsers/${id}/telemetry/events`, { query: { limit: 100 } })) as {
@@ -24,7 +24,7 @@ async function momentOf(id: string, text: string): Promise<number> {
   return event.ts / 1_000_000 - new Date(replay.started_at).getTime() / 1000
 }
 
-/** A recording of a page that stands still may end before its last event. */
+/** A recording of a page without changes may end before its last event. */
 async function isPlayedAt(page: Page, seconds: number): Promise<void> {
   assert.ok(seconds > 0.1, `the event was at ${seconds} s`)
   const isThere = `(() => {
@@ -74,7 +74,7 @@ test('a key signs in, its cookie is for the dashboard alone, and signing out end
   await context.close()
 })
 
-test('a session is made by the form and seen live, and its recording moves with its events', async () => {
+test('a session is created by the form and shown live, and its recording follows its events', async () => {
   const page = await user.signedIn()
   await page.getByText('No session runs.').waitFor()
   await page.getByRole('button', { name: 'New session' }).click()
@@ -107,7 +107,7 @@ test('a session is made by the form and seen live, and its recording moves with 
   await page.getByRole('tab', { name: 'Replays' }).click()
   await page.getByRole('button', { name: 'Start recording' }).click()
   await page.getByText('Recording…').waitFor()
-  // Not at the very beginning of the recording, where the player is without being moved.
+  // Not at the very beginning of the recording, where the player starts anyway.
   const later = 'new Promise((resolve) => setTimeout(resolve, 500))'
   await watched.evaluate(`${later}.then(() => console.log('seen by the dashboard'))`)
 
@@ -124,7 +124,7 @@ test('a session is made by the form and seen live, and its recording moves with 
   await page.getByRole('button', { name: 'Show in the replay' }).click()
   await page.getByRole('tab', { name: 'Replays', selected: true }).waitFor()
   await isPlayedAt(page, seen)
-  // The browser's own player goes on to show that it loads.
+  // The browser's own player still shows that it is loading.
   if (process.env.BERTH_SCREENSHOTS) await page.waitForTimeout(3_000)
   await isAccessible(page, 'replay')
   await remote.close()
@@ -134,7 +134,7 @@ test('a session is made by the form and seen live, and its recording moves with 
   await page.context().close()
 })
 
-test('a session has a terminal and files, and the list of sessions follows what happens', async () => {
+test('a session has a terminal and files, and the list of sessions shows changes', async () => {
   const session = await client.browsers.create({ headless: true, name: 'by-the-api', timeout_seconds: 300 })
   const remote = await chromium.connectOverCDP(session.cdp_ws_url)
   await remote.contexts()[0]?.pages()[0]?.setContent(samplePage)
@@ -168,7 +168,7 @@ test('a session has a terminal and files, and the list of sessions follows what 
   await isAccessible(page, 'session-phone')
   await page.setViewportSize(desktop)
 
-  // The list follows what happens elsewhere.
+  // The list shows changes made elsewhere.
   await page.getByRole('link', { name: 'All sessions' }).click()
   await page.getByRole('link', { name: 'by-the-api' }).waitFor()
   await page.locator('img.thumbnail').waitFor()
@@ -188,21 +188,21 @@ test('a session has a terminal and files, and the list of sessions follows what 
   await page.context().close()
 })
 
-test('the overview tells how sessions started, and what the doctor finds', async () => {
+test("the overview shows how sessions started, and the doctor's findings", async () => {
   const page = await user.signedIn()
   await openPage(page, 'Overview')
   await page.getByRole('img', { name: /Sessions, by hour/ }).waitFor()
   await page.getByRole('img', { name: /Time of a create, by hour: p50 at most \d/ }).waitFor()
   await page
     .getByRole('region', { name: 'Doctor' })
-    .getByText(/checks .*are well/)
+    .getByText(/checks .*passed/)
     .first()
     .waitFor()
   await isAccessible(page, 'overview')
   await page.context().close()
 })
 
-test('the reference keeps the key in memory and asks no other host, and the guides are beside it', async () => {
+test('the reference keeps the key in memory and contacts no other host, and links to the guides', async () => {
   const page = await user.page()
   const foreign: string[] = []
   page.on('request', (request) => {

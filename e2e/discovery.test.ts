@@ -16,7 +16,7 @@ const bearer = { authorization: `Bearer ${token}` }
 
 for (const isLocal of [false, true]) {
   test(`chrome-remote-interface connects to the websocket's address, with ${isLocal ? 'its own' : 'the server’s'} protocol`, async () => {
-    // biome-ignore lint/nursery/useAwaitThenable: its declaration has a form with a callback, which is the one looked at.
+    // biome-ignore lint/nursery/useAwaitThenable: the rule looks at another form of its declaration, with a callback.
     const cdp = await openCdp({ target: session.cdp_ws_url, local: isLocal })
 
     const { product } = await cdp.Browser.getVersion()

@@ -137,7 +137,7 @@ test('a file of 60 MiB is uploaded to a session, and a page uploads it from ther
     await cdp.detach()
   }))
 
-test('what a page downloads is listed, and kept after the session when the caller asked for it', async () => {
+test('downloads of pages are listed, and kept after the session if requested', async () => {
   const { session_id: id } = await client.browsers.create({
     headless: true,
     chrome_policy: pages.trusted,
@@ -148,7 +148,7 @@ test('what a page downloads is listed, and kept after the session when the calle
   const hash = async (name: string) =>
     sha256(new Uint8Array(await (await berth.request(`${path}/${name}`)).arrayBuffer()))
   const expected = sha256(files.get('/file-1') as Buffer)
-  // No client: some, as Playwright, set a folder of their own.
+  // Without a client, because some (such as Playwright) set a folder of their own.
   await client.browsers.update(id, { start_url: `${pages.url}/file-1` } as never)
   let names = await list()
   while (names.length === 0) names = await list()

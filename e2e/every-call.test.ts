@@ -15,8 +15,8 @@ import { commandTable } from './testing/tables/command-table.ts'
 import { toolTable } from './testing/tables/tool-table.ts'
 
 /*
- * Every command of the command line, and every tool of MCP with each of its actions, against one berth. Each succeeds,
- * or ends with a documented error. What they do is tried in other tests.
+ * Every command of the command line, and every MCP tool with each of its actions, against one berth. Each succeeds or
+ * ends with a documented error. Other tests check their effects.
  */
 
 const folder = await mkdtemp(join(tmpdir(), 'berth-calls-'))

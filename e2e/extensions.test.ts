@@ -131,7 +131,7 @@ for (const kind of [{ headless: false }, { headless: true }, { headless: true, s
   })
 }
 
-test('several extensions are loaded all or none, and simultaneous loads wait for each other', async () => {
+test('either all of several extensions are loaded or none, and simultaneous loads wait for each other', async () => {
   const { session_id, cdp_ws_url } = await client.browsers.create({ headless: true, timeout_seconds: 120 })
   const { browser, page } = await connect(cdp_ws_url)
   const good = await zipOf(messagingExtension('good', 1))

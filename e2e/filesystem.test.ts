@@ -123,7 +123,7 @@ for (const subresources of ['', 'fs'] as const) {
   })
 }
 
-test("files are the session user's own, and what is not stays closed", async () => {
+test("files belong to the session's user, and others stay inaccessible", async () => {
   await fs.writeFile(id, 'x', { path: '/tmp/locked/file', mode: '000' })
   const statusOf = async (call: Promise<unknown>) => (await call.then(() => 0).catch((error) => error.status)) as number
 
@@ -160,7 +160,7 @@ test('a file moves between the file systems of a session', async () => {
   assert.deepEqual(await names('/tmp/move'), [])
 })
 
-test('ranges and conditions pass', async () => {
+test('ranges and conditional requests are forwarded', async () => {
   await fs.writeFile(id, '0123456789', { path: '/tmp/ranged' })
   const ask = (headers: Record<string, string>) =>
     berth.request(`/browsers/${id}/fs/read_file?path=/tmp/ranged`, { headers })
@@ -210,7 +210,7 @@ test('hostile archives leave nothing, and a valid one downloads unchanged (case 
   }
 })
 
-test("neither a session's files nor its watches are another's (case 26)", async () => {
+test('sessions have separate files and watches (case 26)', async () => {
   await fs.writeFile(id, 'secret', { path: '/tmp/a-secret.txt' })
   const { watch_id } = await fs.watch.start(id, { path: '/tmp' })
   const other = await client.browsers.create({ headless: true })

@@ -9,9 +9,9 @@ import { SharedBerths } from './testing/shared-berths.ts'
 const { KUBECONFIG = '', BERTH_TEST_KUBERNETES, BERTH_TEST_KUBERNETES_IMAGE: image = '' } = process.env
 const noCluster = BERTH_TEST_KUBERNETES === '1' && image !== '' ? undefined : 'no cluster: ./berth test --kubernetes'
 const drainSeconds = 8
-/** A connection for each request: those of a server that ends are closed. */
+/** A connection per request, because connections of a server that ends are closed. */
 const ofItsOwn = { connection: 'close' }
-/** On a busy machine; a server is gone after 8 s, and its sessions are taken up within a few more. */
+/** Allows for a busy machine: a server counts as gone after 8 s, and its sessions move within a few more. */
 const moveSeconds = 60
 
 interface SessionRecord {
@@ -54,7 +54,7 @@ suite('servers whose machines are pods', { skip: noCluster }, () => {
     return (await server.request('/health/ready', { headers: ofItsOwn })).status === 200
   }
 
-  /** A session of the server, at the address of all. */
+  /** Creates a session on the server; its addresses are those shared by all servers. */
   async function create(server: Berth): Promise<SessionRecord> {
     const body = JSON.stringify({ headless: true, timeout_seconds: 600 })
     const headers = { 'content-type': 'application/json', ...ofItsOwn }
@@ -66,7 +66,7 @@ suite('servers whose machines are pods', { skip: noCluster }, () => {
     return { ...session, cdp_ws_url: url.href }
   }
 
-  /** A page with something that only its memory has. */
+  /** Opens a page with a value that exists only in its memory. */
   async function openPage(cdp: CdpClient): Promise<string> {
     const page = await cdp.openPage('about:blank#kept')
     await cdp.evaluate(page, 'window.kept = 42')
@@ -107,7 +107,7 @@ suite('servers whose machines are pods', { skip: noCluster }, () => {
     assert.equal(await remove(other, session), 204)
   })
 
-  test('a server that ends gives its sessions to others, and lets clients finish', { timeout: 180_000 }, async () => {
+  test('a server that stops hands its sessions to others, and lets clients finish', { timeout: 180_000 }, async () => {
     const [, ending] = servers as [Berth, Berth]
     const staying = await startServer()
     shared.use([ending])
@@ -146,7 +146,7 @@ suite('servers whose machines are pods', { skip: noCluster }, () => {
       const next = await startServer()
       const exited = serving.signal('SIGTERM')
       shared.use([next])
-      // A create that comes while servers change.
+      // A create while servers change.
       if (round === 0) sessions.push(await create(next))
       assert.equal(await exited, 0)
       serving = next

@@ -23,7 +23,7 @@ if (!deepOnly.skip) {
 } else test('the live view works in Firefox', deepOnly, () => {})
 
 function testInFirefox(berth: Berth, isHeadless: boolean): void {
-  test(`a viewer in Firefox sees and steers a ${isHeadless ? 'headless' : 'headful'} session`, async () => {
+  test(`a viewer in Firefox sees and controls a ${isHeadless ? 'headless' : 'headful'} session`, async () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), 'berth-firefox-'))
     const session = await startWatchedSession(berth, isHeadless)
     const client = await berth.client()

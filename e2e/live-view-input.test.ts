@@ -12,7 +12,7 @@ import {
   waitsForPicture,
 } from './testing/live-view.ts'
 
-const berth = await Berth.start()
+const berth = await Berth.borrow()
 const client = await berth.client()
 const args = process.getuid?.() === 0 ? ['--no-sandbox'] : []
 const browser = await chromium.launch({ executablePath: '/usr/lib/chromium/chromium', args })
@@ -23,7 +23,7 @@ after(async () => {
 
 const noted = async (remote: Page) => (await remote.evaluate('events')) as readonly NotedEvent[]
 
-/** What the browser gets from a keyboard or an input method. */
+/** Sends what a keyboard or an input method sends to the browser. */
 async function strike(cdp: CDPSession, key: string, code: string, text?: string, keyCode = 0): Promise<void> {
   const described = { key, code, windowsVirtualKeyCode: keyCode }
   await cdp.send('Input.dispatchKeyEvent', {
@@ -54,7 +54,7 @@ async function typeLikePeople(page: Page, cdp: CDPSession, { remote }: WatchedSe
   await page.keyboard.type('z')
   await hasValue(remote, 'a€@é日本z')
 
-  // A composition that is given up leaves nothing.
+  // A cancelled composition leaves no text.
   await strike(cdp, 'Process', 'KeyA', undefined, 229)
   await cdp.send('Input.imeSetComposition', { text: 'か', selectionStart: 1, selectionEnd: 1 })
   await cdp.send('Input.imeSetComposition', { text: '', selectionStart: 0, selectionEnd: 0 })
@@ -105,7 +105,7 @@ async function dragTwoFingers(cdp: CDPSession, { x, y }: { x: number; y: number 
   await cdp.send('Input.dispatchTouchEvent', { type: 'touchEnd', touchPoints: [] })
 }
 
-/** In the viewer: how far its picture is from that of the session, in the worst of many places. */
+/** Runs in the viewer: the largest difference between its picture and that of the session, over many positions. */
 const compare = `async (content) => {
   const image = new Image()
   image.src = 'data:image/png;base64,' + content
@@ -132,7 +132,7 @@ async function differenceOfPictures(page: Page, { id }: WatchedSession): Promise
   return (await page.evaluate(`(${compare})('${png}')`)) as number
 }
 
-/** Squares that differ much from their neighbours. */
+/** Squares with high contrast to their neighbours. */
 const squares = `(() => {
   const cell = (row, column) => \`rgb(\${(row * 67) % 256}, \${(column * 91) % 256}, \${(row * column * 37) % 256})\`
   document.body.style.cssText = 'margin:0;display:grid;grid:repeat(11,1fr)/repeat(8,1fr);height:100vh;cursor:none'
@@ -152,7 +152,7 @@ async function showsThePictureOfTheSession(page: Page, session: WatchedSession):
 for (const isHeadless of [false, true]) {
   const kind = isHeadless ? 'headless' : 'headful'
 
-  test(`keys, input methods, wheel and touch reach a ${kind} session, and its picture is what the session shows`, async () => {
+  test(`keys, input methods, wheel and touch reach a ${kind} session, and its picture matches the session`, async () => {
     const session = await startWatchedSession(berth, isHeadless)
     const context = await browser.newContext({ viewport: { width: 900, height: 700 }, hasTouch: true })
     const page = await context.newPage()

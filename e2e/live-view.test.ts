@@ -17,7 +17,7 @@ after(async () => {
   await berth[Symbol.asyncDispose]()
 })
 
-/** What noVNC would send if it were not told to be read-only. */
+/** The messages that noVNC would send if it were not read-only. */
 const inputBesideThePage = `new Promise((resolve) => {
   const socket = new WebSocket(location.href.replace('http', 'ws'))
   socket.binaryType = 'arraybuffer'
@@ -33,14 +33,14 @@ const inputBesideThePage = `new Promise((resolve) => {
   }
 })`
 
-/** In the field, which is in the upper left of the page; a display shows more of the browser above it. */
+/** Clicks into the field in the upper left of the page; a display also shows the browser's own controls above it. */
 async function clickField(page: Page): Promise<void> {
   const box = await page.locator('#viewer, body').last().boundingBox()
   const { x, y, width, height } = box as { x: number; y: number; width: number; height: number }
   await page.mouse.click(x + width * 0.25, y + height * 0.3)
 }
 
-test('a framed viewer survives reloads and a network that was away, and ends with its session', async () => {
+test('a framed viewer survives reloads and a network outage, and ends with its session', async () => {
   const { id, url, remote, disconnect } = await startWatchedSession(berth, false)
   const outer = createServer((_request, response) => {
     response.setHeader('content-type', 'text/html')
@@ -56,7 +56,7 @@ test('a framed viewer survives reloads and a network that was away, and ends wit
     return frame
   }
   try {
-    // An app shows pages that come from no server.
+    // An app may show pages that come from no server.
     await pageOfApp.setContent(`<iframe style="width:800px;height:600px" src="${url}"></iframe>`)
     const frameOfApp = pageOfApp.frames()[1]
     assert.ok(frameOfApp)
@@ -70,9 +70,9 @@ test('a framed viewer survives reloads and a network that was away, and ends wit
       const frame = await viewerFrame()
       await waitsForPicture(frame)
       await clickField(page)
-      // A frame of another site gets the focus in its own time.
+      // A frame of another site gets the focus asynchronously.
       await becomesTrue(frame, "document.hasFocus() && document.activeElement.id === 'keyboard'")
-      // Chromium looks for the target of a click, and keys that come meanwhile overtake it.
+      // Chromium first determines the target of a click, and keys sent meanwhile overtake it.
       await remote.waitForFunction(`events.filter(({ type }) => type === 'mousedown').length === ${load + 1}`)
       await page.keyboard.press('Control+End')
       await page.keyboard.type('hello')
@@ -112,7 +112,7 @@ for (const headless of [false, true]) {
 
       await clickField(page)
       await page.keyboard.type('one Ä ')
-      await page.keyboard.insertText('日本語😀') // As an input method does.
+      await page.keyboard.insertText('日本語😀') // Like an input method.
       await page.keyboard.press('Enter')
       await page.keyboard.type('x')
       await page.evaluate("navigator.clipboard.writeText(' from outside €')")
@@ -129,10 +129,10 @@ for (const headless of [false, true]) {
     }
   })
 
-  test(`a read-only viewer of a ${kind} session reaches it with no input, even without the page`, async () => {
+  test(`a read-only viewer of a ${kind} session cannot send input, even without the page`, async () => {
     const { url, readOnlyUrl, remote, id, disconnect } = await startWatchedSession(berth, headless)
     const events = () => remote.evaluate('events.length')
-    // Whoever has the second address cannot make the full one of it.
+    // The read-only address cannot be converted to the full one.
     const addresses = [`${url}&readOnly=true`, readOnlyUrl.replace('readOnly=true', 'readOnly=false')]
     try {
       for (const address of addresses) {
@@ -158,7 +158,7 @@ for (const headless of [false, true]) {
   })
 }
 
-test('the size changes under a viewer only by force, and the viewer follows', async () => {
+test('the size changes during a live view only with force, and the viewer follows', async () => {
   const { url, id, disconnect } = await startWatchedSession(berth, false)
   const page = await browser.newPage()
   const resize = (force: boolean) =>
@@ -188,7 +188,7 @@ test('the size changes under a viewer only by force, and the viewer follows', as
   }
 })
 
-test('so many viewers watch at once, and one more is refused', async () => {
+test('the maximum number of viewers can watch at once, and one more is refused', async () => {
   const { url, id, disconnect } = await startWatchedSession(berth, false)
   const open = () =>
     new Promise<number>((resolve) => {
@@ -211,7 +211,7 @@ test('so many viewers watch at once, and one more is refused', async () => {
   }
 })
 
-test('telemetry tells of viewers of a headful session', async () => {
+test('telemetry reports viewers of a headful session', async () => {
   const { session_id: id, browser_live_view_url: url = '' } = await client.browsers.create({
     headless: false,
     telemetry: { enabled: true },

@@ -5,8 +5,8 @@ import { desktop, fits, passesAxe, phone, take } from './testing/dashboard.ts'
 import { hostName } from './testing/pages.ts'
 
 /*
- * How the hosted page of logins looks in each state, with the states given by the test. Whole logins on it are in
- * managed-auth.test.ts.
+ * The appearance of the hosted login page in each state, with states given by the test. managed-auth.test.ts tests
+ * complete logins on it.
  */
 
 const berth = await Berth.borrow()
@@ -17,7 +17,7 @@ const external = { ...input, flow_step: 'AWAITING_EXTERNAL_ACTION' }
 const mfa = (id: string, label: string, more: object) => ({ id, label, type: 'mfa_method', ...more })
 const long = 'a-very-long-name-without-any-place-to-break-'.repeat(4)
 
-/** What a login may be, as the page is told of it. */
+/** States of a login as the page receives them. */
 const loginStates: Readonly<Record<string, object>> = {
   discovering: { flow_status: 'IN_PROGRESS', flow_step: 'DISCOVERING' },
   refused: {
@@ -61,7 +61,7 @@ const loginStates: Readonly<Record<string, object>> = {
   over: {},
 }
 
-/** A look at the other colours takes as long again. */
+/** The other colour scheme takes as long again. */
 const isDeep = process.env.BERTH_DEEP === '1'
 
 test('the hosted page is accessible and fits a phone in every state', async () => {
@@ -75,7 +75,7 @@ test('the hosted page is accessible and fits a phone in every state', async () =
     await page.route(`**/auth/connections/${id}`, (route) => route.fulfill({ json: told }))
     await page.route('**/events', (route) => route.fulfill({ contentType: 'text/event-stream', body: '' }))
     await page.route('**/exchange', (route) => route.fulfill({ json: { jwt: 'token' } }))
-    // As in a tab that was loaded again, so that only one state asks for consent.
+    // As in a tab that was reloaded, so that only one state asks for consent.
     await page.addInitScript(
       `if (!location.search.includes('over')) sessionStorage.setItem('berth login ${id}', 'token'); else sessionStorage.clear()`,
     )

@@ -7,14 +7,14 @@ const client = await berth.client()
 after(() => berth[Symbol.asyncDispose]())
 const { session_id: id } = await client.browsers.create({ headless: false, timeout_seconds: 300 })
 
-/** As the official client reads a stream that ends by itself. */
+/** Reads a stream that ends by itself, with the official client. */
 async function linesOf(query: Parameters<typeof client.browsers.logs.stream>[1]): Promise<readonly string[]> {
   const lines: string[] = []
   for await (const { message } of await client.browsers.logs.stream(id, query)) lines.push(message)
   return lines
 }
 
-test('a file and the programs of a session have a history', async () => {
+test('logs of files and programs of a session include earlier lines', async () => {
   await client.browsers.fs.writeFile(id, 'one\n\ntwo\n', { path: '/tmp/a.log' })
 
   const file = await linesOf({ source: 'path', path: '/tmp/a.log', follow: false })

@@ -13,7 +13,7 @@ import { Berth, oneServerOnly } from './testing/berth.ts'
 import { CdpClient } from './testing/cdp.ts'
 import { hostName, startPages } from './testing/pages.ts'
 
-/** A site with a login in two steps: a password, and a code of an authenticator. */
+/** A site with a login in two steps: a password, and an authenticator code. */
 const pages = await startPages()
 const user = 'ann@example.com'
 const password = 'planted-Right-Horse-9!'
@@ -79,7 +79,7 @@ async function readForm(request: IncomingMessage): Promise<Record<string, string
   return Object.fromEntries(new URLSearchParams(Buffer.concat(chunks).toString()))
 }
 
-/** Of this period and the one before, as sites take them. */
+/** Codes of this period and the previous one, which sites accept. */
 function currentCodes(): readonly string[] {
   const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
   const bits = [...seed].map((letter) => alphabet.indexOf(letter).toString(2).padStart(5, '0')).join('')
@@ -116,7 +116,7 @@ const reaches = (id: string, isSo: (state: State) => boolean, what: string) =>
   )
 
 test(
-  'a person logs in by answers, sessions are logged in, and a lost login is found and made again without the person',
+  'a person logs in by answering, sessions are logged in, and a lost login is detected and repeated automatically',
   oneServerOnly('reaches into the database of one server'),
   async () => {
     const connection = await connections.create({
@@ -188,7 +188,7 @@ test(
   },
 )
 
-test('a person without a key logs in on the hosted page, whose address opens once', async () => {
+test('a person without a key logs in on the hosted page, whose address works once', async () => {
   const connection = await connections.create({
     domain: hostName,
     profile_name: 'bob',
@@ -212,7 +212,7 @@ test('a person without a key logs in on the hosted page, whose address opens onc
     await page.getByRole('button', { name: 'Continue' }).click()
     await page.getByRole('alert').filter({ hasText: 'The password is wrong.' }).waitFor()
     assert.equal(await page.getByLabel('Password', { exact: true }).getAttribute('aria-invalid'), 'true')
-    // The token is kept for the tab.
+    // The token is stored for the tab.
     await page.reload()
     await page.getByLabel('Email').fill(user)
     await page.getByLabel('Password', { exact: true }).fill(password)

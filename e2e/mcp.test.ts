@@ -6,9 +6,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
 import { Berth } from './testing/berth.ts'
 
-/*
- * The official MCP client, over HTTP and over standard input and output.
- */
+/* The official MCP client, over HTTP and over stdio. */
 
 const berth = await Berth.start()
 after(() => berth[Symbol.asyncDispose]())
@@ -54,7 +52,7 @@ const session = await succeed('manage_browsers', {
 })
 const session_id = session.session_id
 
-test('offers the same tools over HTTP and standard input', async () => {
+test('offers the same tools over HTTP and stdio', async () => {
   const [{ tools }, other] = await Promise.all([http.listTools(), stdio.listTools()])
 
   assert.deepEqual(other.tools, tools)
@@ -89,7 +87,7 @@ test('offers the same tools over HTTP and standard input', async () => {
   )
 })
 
-test('tells where the connection is', async () => {
+test('reports the organization and project of the connection', async () => {
   const { scope, project, organization } = await succeed('get_connection_context', {}, stdio)
 
   assert.equal(scope, 'organization')
@@ -120,7 +118,7 @@ const calls: readonly (readonly [string, Record<string, unknown>, (answer: never
     'manage_profiles',
     { action: 'list' },
     ({ items, note }: Listed) => [items, note],
-    [[], 'There is no profile. The action setup makes one.'],
+    [[], 'There is no profile. The action setup creates one.'],
   ],
   ['manage_projects', { action: 'create', name: 'other' }, ({ name }: Named) => name, 'other'],
   [
@@ -186,7 +184,7 @@ for (const [name, args, read, expected] of calls) {
   })
 }
 
-test('works in a page by its references', async () => {
+test('works in a page with references', async () => {
   const say = async (name: string, args: Record<string, unknown> = {}) => {
     const { text, isError } = await call(http, name, { session_id, ...args })
     assert.equal(isError, false, text)
@@ -230,7 +228,7 @@ test('acts on the screen, and shows it', async () => {
   )
 })
 
-test('reads telemetry without its bulk', async () => {
+test('reads compact telemetry', async () => {
   await succeed('execute_playwright_code', { session_id, code: 'await page.evaluate(() => console.log("seen"))' })
 
   // Events are stored in batches.
@@ -298,7 +296,7 @@ test('serves resources and prompts', async () => {
   assert.match(JSON.stringify(prompt.messages), /session mcp/)
 })
 
-test('tells what is missing with the codes of the protocol', async () => {
+test("reports missing items with the protocol's error codes", async () => {
   const { organization } = await succeed('get_connection_context')
   const { id } = await succeed('manage_projects', { action: 'get', project: 'other' })
   const root = `kernel://orgs/${organization.id}/projects`
@@ -330,7 +328,7 @@ test('leaves out the toolsets that the operator has disabled', async () => {
   assert.ok(!names.includes('manage_projects') && !names.includes('exec_command'))
 })
 
-test('bounds what an organization has in progress, and how much comes at once', async () => {
+test('limits concurrent calls of an organization, and the size of requests', async () => {
   const send = async (body: object) => {
     const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
     const response = await berth.request('/mcp', { method: 'POST', headers, body: JSON.stringify(body) })
@@ -347,7 +345,7 @@ test('bounds what an organization has in progress, and how much comes at once', 
   assert.equal(await send({ jsonrpc: '2.0', id: 1, method: 'tools/list' }), 200)
 })
 
-test('refuses who has no key, other methods, and what is no message', async () => {
+test('rejects requests without a key, other methods, and invalid messages', async () => {
   const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
   const message = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' })
   const without = await fetch(`${berth.url}/mcp`, { method: 'POST', headers, body: message })

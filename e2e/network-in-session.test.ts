@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import puppeteer from 'puppeteer-core'
+import { Berth } from './testing/berth.ts'
 import { BesideBare, outcomeOf } from './testing/browsers/beside-bare.ts'
 import { hostName, startPages } from './testing/pages.ts'
 import { type ExitProxy, startExitProxy } from './testing/servers/exit-proxy.ts'
@@ -8,7 +9,7 @@ import { relayToLocalhost } from './testing/servers/localhost-relay.ts'
 import { onRequests, startRawServer } from './testing/servers/raw-server.ts'
 
 const pages = await startPages()
-const beside = await BesideBare.start()
+const beside = await BesideBare.start(await Berth.borrow())
 const client = await beside.berth.client()
 const { sessionId } = beside
 after(async () => {
@@ -25,7 +26,7 @@ async function shell(script: string): Promise<string> {
   return `${Buffer.from(stdout_b64, 'base64')}${Buffer.from(stderr_b64, 'base64')}`.trim()
 }
 
-test('the browser opens a server of its own session at localhost, and nothing of berth', async () => {
+test('the browser reaches servers of its own session at localhost, but not berth', async () => {
   await relayToLocalhost(client, sessionId, pages.port)
   const page = await beside.session.newPage()
 

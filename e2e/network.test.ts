@@ -5,18 +5,19 @@ import { after, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { WebSocketServer } from 'ws'
 import { rounds } from './fault/testing/deep.ts'
+import { Berth } from './testing/berth.ts'
 import { BesideBare, outcomeOf } from './testing/browsers/beside-bare.ts'
 import { hostName, startPages } from './testing/pages.ts'
 import { onRequests, type RawServer, startRawServer } from './testing/servers/raw-server.ts'
 
 /*
  * Compares what a page observes on the network in a session and in a bare Chromium at the same time. Bare Chromium is
- * the reference. Where a table also states the result, it is for the reader.
+ * the reference. Results stated in a table are for the reader.
  */
 
 const mebibyte = 1024 * 1024
 const pages = await startPages()
-const beside = await BesideBare.start({
+const beside = await BesideBare.start(await Berth.borrow(), {
   bareFlags: [`--unsafely-treat-insecure-origin-as-secure=${pages.url}`],
   chromePolicy: pages.trusted,
 })
@@ -78,7 +79,7 @@ test('slow responses arrive, whatever the server says of its connections', {
     return slow
   }
 
-  // At once, because they wait.
+  // Concurrently, because they wait.
   const [outcomes, navigations] = await beside.compare(async (page) => {
     const open = () => page.context().newPage()
     return Promise.all([
@@ -136,7 +137,8 @@ test('each cause of a failure has its own error, for http and https', async () =
   const cutting = await serve((socket) =>
     socket.once('data', () => {
       socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf')
-      setTimeout(() => socket.resetAndDestroy(), 100)
+      // A reset discards what a busy machine has not read yet.
+      setTimeout(() => socket.resetAndDestroy(), 3_000)
     }),
   )
   const gone = await serve(() => {})
@@ -287,7 +289,8 @@ test('large bodies arrive complete, and a refusal during an upload is read', { t
   })
   pages.serve('/refuse', (request, response) => {
     response.writeHead(413, { connection: 'close' }).end('big')
-    request.once('data', () => setTimeout(() => request.socket.resetAndDestroy(), 500))
+    // Long after the response has been read, also on a busy machine: a reset discards what has not.
+    request.once('data', () => setTimeout(() => request.socket.resetAndDestroy(), 5_000).unref())
   })
 
   const outcome = await beside.compare(async (page) => {

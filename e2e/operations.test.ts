@@ -60,7 +60,7 @@ interface ApiDocument {
 }
 
 const root = '/browsers/{id_or_name}'
-/** Well formed, and the id of nothing. */
+/** A well-formed id that does not exist. */
 const unusedId = '00000000-0000-4000-8000-000000000000'
 const { paths } = (await (await fetch(`${berth.url}/openapi.json`)).json()) as ApiDocument
 const declared = new Set(

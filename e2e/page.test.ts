@@ -4,9 +4,7 @@ import { Berth } from './testing/berth.ts'
 import { startPages } from './testing/pages.ts'
 import { relayToLocalhost } from './testing/servers/localhost-relay.ts'
 
-/*
- * Pages as text with references, and the operations on them.
- */
+/* Pages as text with references, and the operations on them. */
 
 const pages = await startPages()
 /** The session's own localhost: its two names are different sites. */
@@ -180,7 +178,7 @@ test('reads a page as text with references', async () => {
   assert.doesNotMatch(text, /Not to be seen|hidden-value/)
 })
 
-test('fills in a form and sends it', async () => {
+test('fills in a form and submits it', async () => {
   await succeed(typeIntoElement, { ref: await refOf('textbox "Name"'), text: 'Ada' })
   await succeed(typeIntoElement, { ref: await refOf('textbox "Name"'), text: ' L.', append: true })
   await succeed(typeIntoElement, { ref: await refOf('textbox "Day"'), text: '2026-12-24' })
@@ -198,7 +196,7 @@ test('fills in a form and sends it', async () => {
   assert.equal(title, 'sent name=Ada L.,day=2026-12-24,secret=,size=l,gift=yes,list=list.txt')
 })
 
-test('clicks in shadow trees, on cards, far away, and in frames of both kinds', async () => {
+test('clicks in shadow trees, on cards, out of view, and in frames of both kinds', async () => {
   await openForm()
   await succeed(clickElement, { ref: await refOf('button "In shadow"') })
   assert.equal((await snapshot()).title, 'in shadow')
@@ -218,7 +216,7 @@ test('clicks in shadow trees, on cards, far away, and in frames of both kinds', 
   assert.equal(boxes.length, 2)
 })
 
-test('says why an element cannot be used', async () => {
+test('reports why an element cannot be used', async () => {
   const under = await refOf('button "Under"')
   const accept = await refOf('button "Accept"')
 
@@ -228,15 +226,12 @@ test('says why an element cannot be used', async () => {
   )
   assert.match(await fail(clickElement, { ref: await refOf('button "Cancel"') }), /^409 .* is disabled\.$/)
   assert.match(await fail(typeIntoElement, { ref: accept, text: 'x' }), /^409 .* takes no text\.$/)
-  assert.match(await fail(selectOptions, { ref: accept, values: ['x'] }), /^409 .* is no list of options\.$/)
+  assert.match(await fail(selectOptions, { ref: accept, values: ['x'] }), /^409 .* is not a list of options\.$/)
   assert.match(
     await fail(selectOptions, { ref: await refOf('combobox'), values: ['x'] }),
     /^409 .* has no option "x"\.$/,
   )
-  assert.match(
-    await fail(uploadToElement, { ref: accept, paths: ['/tmp/list.txt'] }),
-    /^409 .* is no field for files\.$/,
-  )
+  assert.match(await fail(uploadToElement, { ref: accept, paths: ['/tmp/list.txt'] }), /^409 .* is not a file field\.$/)
   assert.match(await fail(uploadToElement, { ref: accept, paths: ['/tmp/none'] }), /^404 file_not_found/)
   assert.match(await fail(pressPageKey, { key: 'Nokey' }), /^400 invalid_input key: there is no key "Nokey"/)
   await succeed(clickElement, { ref: accept })
@@ -258,7 +253,7 @@ test('reads a page as Markdown', async () => {
   assert.doesNotMatch(markdown, /Imprint|Second page/)
 })
 
-test('takes a picture with the references on it', async () => {
+test('takes a screenshot with the references on it', async () => {
   await openForm()
   const name = await refOf('textbox "Name"')
 
@@ -268,7 +263,7 @@ test('takes a picture with the references on it', async () => {
   assert.ok(marks.some(({ ref }) => ref === name))
 })
 
-test('goes, goes back, and waits', async () => {
+test('navigates, goes back, and waits', async () => {
   await openForm()
   const second = await succeed<Snapshot>(navigatePage, { url: `${site}/second` })
   await succeed(waitForPage, { text: 'late text' })
@@ -306,7 +301,19 @@ test('opens, lists, uses and closes tabs', async () => {
   )
 })
 
-test('cuts a large page, and reads all of it in time', async () => {
+test('lists no tab whose close was answered', async () => {
+  const left: number[] = []
+  for (let round = 0; round < 20; round++) {
+    const { tab_id } = await succeed<{ tab_id: string }>(openTab, { url: `${site}/second` })
+    await send(closeTab, undefined, { tab_id })
+    const { tabs } = await succeed<{ tabs: unknown[] }>(listTabs)
+    left.push(tabs.length)
+  }
+
+  assert.deepEqual(left, Array(20).fill(1))
+})
+
+test('truncates a large page, and reads all of it in time', async () => {
   await succeed(navigatePage, { url: `${site}/large` })
   const cut = await snapshot({ max_chars: 1_000 })
   const whole = await snapshot({ max_chars: 200_000 })

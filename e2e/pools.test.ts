@@ -20,12 +20,12 @@ before(async () => {
   await client.browserPools.create({ name: 'warm', size: 1, headless: true, fill_rate_per_minute: 1000 })
 })
 
-/** A browser as the SDK gives it; the pool has one soon. */
+/** Acquires a browser with the SDK; the pool will have one soon. */
 async function acquire(options: Parameters<typeof client.browserPools.acquire>[1] = {}) {
   return until('a browser of the pool', () => client.browserPools.acquire('warm', options), { limitSeconds: 120 })
 }
 
-test('a browser goes from caller to caller with its tabs and cookies, and without its earlier caller', async () => {
+test('a reused browser keeps its tabs and cookies, and disconnects its earlier caller', async () => {
   const first = await acquire({ name: 'first', tags: { turn: '1' } })
   assert.deepEqual([first.pool?.name, first.name, first.timeout_seconds], ['warm', 'first', 600])
   const browser = await chromium.connectOverCDP(first.cdp_ws_url)
@@ -53,7 +53,7 @@ test('a browser goes from caller to caller with its tabs and cookies, and withou
   await client.browserPools.release('warm', { session_id: second.session_id })
 })
 
-test('a browser that is not used again leaves nothing to the next caller, who waits for a new one', async () => {
+test('a browser that is not reused is replaced, and the next caller waits for a new one', async () => {
   const first = await acquire()
   await client.browsers.fs.writeFile(first.session_id, Buffer.from('secret'), { path: '/tmp/a-secret.txt' })
   const waiting = acquire({ start_url: `${pages.url}/page` })

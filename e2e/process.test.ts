@@ -6,7 +6,7 @@ import { APIError } from '@onkernel/sdk'
 import type { ProcessExecParams } from '@onkernel/sdk/resources/browsers/process'
 import { until } from './fault/testing/until.ts'
 import { Berth } from './testing/berth.ts'
-import { listProcesses, memoryMiB, serviceProcesses } from './testing/processes.ts'
+import { memoryMiB, processesOf, serviceProcesses } from './testing/processes.ts'
 
 const berth = await Berth.borrow()
 after(() => berth[Symbol.asyncDispose]())
@@ -125,7 +125,8 @@ for (const [way, client] of Object.entries(clients)) {
       assert.deepEqual(late, [500, 'process_timed_out'])
       assert.ok(took < 60_000, `${took} ms`)
       assert.equal(exitCode, -1)
-      assert.deepEqual(await sleepers(/sleep 6[1-5]6[1-5]/), [])
+      // A killed process is there until it gets the processor.
+      await until('their end', async () => (await sleepers(/sleep 6[1-5]6[1-5]/)).length === 0, { limitSeconds: 30 })
     })
 
     test('a command ends when its caller disconnects', async () => {
@@ -221,9 +222,15 @@ for (const [way, client] of Object.entries(clients)) {
       }
       assert.match(shown, /^\/dev\/pts\/\d+\r\nxterm-256color\r\n24 80\r\ngo\r\ngot hello\r\n43 132\r\n$/)
 
-      const interrupted = await spawn('sleep 60', { allocate_tty: true, env: { TERM: 'vt100' } })
-      await client.browsers.process.stdin(interrupted, { id, data_b64: Buffer.from('\x03').toString('base64') })
-      assert.equal((await follow(interrupted)).exitCode, -1)
+      const interrupted = await spawn('echo up; sleep 60', { allocate_tty: true, env: { TERM: 'vt100' } })
+      let end: number | undefined
+      for await (const frame of await client.browsers.process.stdoutStream(interrupted, { id })) {
+        // Before the shell runs, the terminal is nobody's.
+        if (text(frame.data_b64).includes('up'))
+          await client.browsers.process.stdin(interrupted, { id, data_b64: Buffer.from('\x03').toString('base64') })
+        end = frame.exit_code
+      }
+      assert.equal(end, -1)
       const plain = await spawn('sleep 60')
       assert.deepEqual(await failure(client.browsers.process.resize(plain, { id, rows: 1, cols: 1 })), [
         400,
@@ -313,7 +320,7 @@ test('300 MiB of output are truncated with a mark, and cost berth little', { tim
   assert.equal(Buffer.from(output, 'base64').length, 16 * 1024 * 1024)
   assert.equal((rest as { stdout_truncated?: boolean }).stdout_truncated, true)
   assert.ok(most - before < 400, `${most - before} MiB more`)
-  assert.ok(longest < 2000, `${longest} ms`)
+  assert.ok(longest < 10_000, `${longest} ms`)
 })
 
 test('a stream transfers more than any buffer holds, with flat memory', { timeout: 60_000 }, async () => {
@@ -360,13 +367,17 @@ test('commands of a headful session open windows on its display', async () => {
 
 test('ended processes leave nothing', async () => {
   const script = `cat /proc/[0-9]*/stat | grep -E '^[0-9]+ \\(.*\\) Z'`
-  const defunct = await client.browsers.process.exec(id, { command: 'sh', args: ['-c', script] })
+  const defunct = async () => {
+    const { stdout_b64 } = await client.browsers.process.exec(id, { command: 'sh', args: ['-c', script] })
+    return text(stdout_b64)
+  }
 
-  assert.equal(text(defunct.stdout_b64), '')
+  // One that has just ended waits for its parent for a moment.
+  await until('no defunct process', async () => (await defunct()) === '', { limitSeconds: 30 })
 })
 
 async function sleepers(pattern: RegExp): Promise<readonly string[]> {
-  const commands = (await listProcesses()).map(({ command }) => command)
+  const commands = (await processesOf(id)).map(({ command }) => command)
   return commands.filter((command) => command.startsWith('sleep') && pattern.test(command))
 }
 

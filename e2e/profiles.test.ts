@@ -14,7 +14,9 @@ const pages = await startPages()
 const environment = { BERTH_EGRESS_ALLOW: pages.allowed }
 const chrome_policy = pages.trusted
 const testbed = await FaultTestbed.open()
-let berth = await testbed.start({ environment })
+// A kill leaves the sessions as they are.
+const flags = ['--stop-sessions']
+let berth = await testbed.start({ environment, flags })
 after(async () => {
   await testbed[Symbol.asyncDispose]()
   await pages[Symbol.asyncDispose]()
@@ -121,7 +123,7 @@ test('the official client creates, lists, renames and deletes profiles', async (
   assert.deepEqual(await Array.fromAsync(client.profiles.list()), [])
 })
 
-/** What a session with a profile adds to it is the same with a display. */
+/** A session with a profile behaves the same with a display. */
 const savesOf = (headless: boolean) => rounds({ short: headless ? 2 : 1, deep: 10 })
 
 for (const headless of [true, false]) {
@@ -131,51 +133,58 @@ for (const headless of [true, false]) {
     const client = await berth.client()
     const profile = await client.profiles.create({ name: `kept-${kind}` })
     assert.equal((await client.profiles.download(profile.id)).status, 202)
+    const sizeOf = (round: number) => ({ width: 1024 + 10 * round, height: 768 })
 
     for (let round = 0; round < savesOf(headless); round++) {
-      const run = `${kind}-${round}`
-      const first = await client.browsers.create({
+      const session = await client.browsers.create({
         chrome_policy,
         headless,
+        viewport: sizeOf(round),
         profile: { name: `kept-${kind}`, save_changes: true },
       })
+      if (round > 0) await startsWith(session, { run: `${kind}-${round - 1}`, ...sizeOf(round) })
       const before = await client.profiles.retrieve(profile.id)
       {
-        await using attached = await attach(first)
-        if (round > 0) assert.deepEqual(await read(attached.context), all(`${kind}-${round - 1}`))
+        await using attached = await attach(session)
         for (const page of attached.context.pages().slice(1)) await page.close()
         for (const name of ['two', 'three']) await (await attached.context.newPage()).goto(`${pages.url}/${name}`)
-        await write(attached.page, run)
+        await write(attached.page, `${kind}-${round}`)
       }
       const startedAt = performance.now()
-      await client.browsers.deleteByID(first.session_id)
+      await client.browsers.deleteByID(session.session_id)
       assert.ok(performance.now() - startedAt < 20_000)
       const saved = await client.profiles.retrieve(profile.id)
       assert.ok(Date.parse(saved.updated_at ?? '') > Date.parse(before.updated_at ?? ''))
-
-      const viewport = { width: 1024, height: 768 }
-      const second = await client.browsers.create({ chrome_policy, headless, viewport, profile: { id: profile.id } })
-      const urls = [`${pages.url}/login?run=${run}`, `${pages.url}/three`, `${pages.url}/two`]
-      assert.equal((await targetsOf(second)).length, urls.length, 'exactly the tabs, from the start')
-      await untilTargets(second, urls)
-      {
-        await using attached = await attach(second)
-        assert.deepEqual(await read(attached.context), all(run))
-        const page = await attached.context.newPage()
-        assert.equal(await page.evaluate('outerWidth'), 1024, 'the window is that of the new session')
-      }
-      await client.browsers.deleteByID(second.session_id)
     }
 
-    const third = await client.browsers.create({
+    const [saves, viewport] = [savesOf(headless), sizeOf(savesOf(headless))]
+    const reader = await client.browsers.create({ chrome_policy, headless, viewport, profile: { id: profile.id } })
+    await startsWith(reader, { run: `${kind}-${saves - 1}`, ...viewport })
+    await client.browsers.deleteByID(reader.session_id)
+    const elsewhere = await client.browsers.create({
       chrome_policy,
       headless,
       profile: { id: profile.id },
       start_url: `${pages.url}/one`,
     })
-    await untilTargets(third, [`${pages.url}/one`]) // It replaces the tabs.
-    await client.browsers.deleteByID(third.session_id)
+    await untilTargets(elsewhere, [`${pages.url}/one`]) // The profile replaces the tabs.
+    await client.browsers.deleteByID(elsewhere.session_id)
   })
+}
+
+/** The session has all that the run has left, and a window of its own size. */
+async function startsWith(
+  session: { cdp_ws_url: string },
+  { run, width }: { readonly run: string; readonly width: number },
+): Promise<void> {
+  const urls = [`${pages.url}/login?run=${run}`, `${pages.url}/three`, `${pages.url}/two`]
+  assert.equal((await targetsOf(session)).length, urls.length, 'exactly the tabs, from the start')
+  await untilTargets(session, urls)
+  await using attached = await attach(session)
+  assert.deepEqual(await read(attached.context), all(run))
+  const page = await attached.context.newPage()
+  assert.equal(await page.evaluate('outerWidth'), width, 'the window is that of the new session')
+  await page.close()
 }
 
 test('a profile downloads as a tar archive without locks, caches and data of the machine', async () => {
@@ -361,7 +370,7 @@ test('kill -9 of the server during a save leaves either the old or the new state
     await new Promise((resolve) => setTimeout(resolve, (round * 61) % 220)) // Interrupts the save at a different moment each time.
     await berth.signal('SIGKILL')
     await deletion
-    berth = await testbed.start({ environment })
+    berth = await testbed.start({ environment, flags })
     // The delete may not have reached the server. If it did, the next server finishes it.
     await berth.request(`/browsers/${session.session_id}`, { method: 'DELETE' })
     await until('the end of the session', () => isDone(session.session_id), { limitSeconds: 30 })
@@ -369,8 +378,6 @@ test('kill -9 of the server during a save leaves either the old or the new state
 })
 
 test('a server that ends its sessions when it stops saves their profiles', async () => {
-  await berth.signal('SIGTERM')
-  berth = await testbed.start({ environment, flags: ['--stop-sessions'] })
   const profile = { name: 'stopped', save_changes: true }
   const before = await berth.client()
   await before.profiles.create({ name: 'stopped' })
@@ -381,7 +388,7 @@ test('a server that ends its sessions when it stops saves their profiles', async
   }
 
   await berth.signal('SIGTERM')
-  berth = await testbed.start({ environment })
+  berth = await testbed.start({ environment, flags })
 
   const client = await berth.client()
   const next = await client.browsers.create({ chrome_policy, headless: true, profile: { name: 'stopped' } })

@@ -31,7 +31,7 @@ after(async () => {
 
 const patience = { limitSeconds: 60 }
 
-/** What a page, a client and a program of a session can see of it. */
+/** What a page, a client and a program of a session can observe. */
 const inPage = `JSON.stringify({
   agent: navigator.userAgent, webdriver: navigator.webdriver, languages: navigator.languages,
   platform: navigator.platform, hardware: [navigator.hardwareConcurrency, navigator.deviceMemory],
@@ -47,7 +47,7 @@ const inPage = `JSON.stringify({
   drift: Math.abs(performance.timeOrigin + performance.now() - Date.now()) < 1000,
 })`
 
-/** Of each machine are the number of its user, the name of a temporary folder, and the size that its Chromium was launched with. */
+/** Each machine has its own user id, temporary folder name, and window size of Chromium's launch. */
 const inMachine = [
   'id -un; hostname; pwd; ls -A ~ ~/Downloads; ls -A /tmp | sed "s/Chromium[.].*/Chromium/"; df --output=size /dev/shm',
   'ulimit -a; env | grep -v BERTH_PROCESS_ID | sort; cat /etc/chromium/policies/managed/*',
@@ -97,7 +97,7 @@ async function observe(request: Parameters<typeof client.browsers.create>[0]): P
   }
 }
 
-/** Without addresses, and what the use itself has changed. */
+/** Without addresses, and fields that the use itself has changed. */
 function lasting({ profile, ...record }: { readonly profile?: { readonly last_used_at?: string } }): object {
   return { ...record, profile: profile && { ...profile, last_used_at: undefined }, browser_live_view_url: undefined }
 }
@@ -144,7 +144,7 @@ before(async () => {
 })
 
 for (const [what, request] of Object.entries(requests)) {
-  test(`${what} from the reserve cannot be told from one that started cold`, { timeout: 120_000 }, async () => {
+  test(`${what} from the reserve looks the same as one that started cold`, { timeout: 120_000 }, async () => {
     const kind = kindOf(request ?? {})
     await untilReady(kind)
     const claims = await metric('berth_reserve_claims_total', kind)
@@ -199,7 +199,7 @@ test('a claimed session has its profile, its extension, its proxy and its start 
   await client.browsers.deleteByID(session.session_id)
 })
 
-/** Evaluates in the page of the session that has come to the address. */
+/** Evaluates in the session's page, once it has reached the address. */
 async function inFirstPage(cdpUrl: string, address: string, expression: string): Promise<unknown> {
   const cdp = await CdpClient.open(cdpUrl)
   try {
@@ -235,12 +235,12 @@ test('claims in a row leave nothing but the reserve', { timeout: isDeep ? 3_600_
   assert.deepEqual(await Array.fromAsync(client.browsers.list()), [])
 })
 
-/** By their folders, which go last. */
+/** Counts machine folders, which are removed last. */
 async function countMachines(): Promise<number> {
   return (await readdir(join(folder, 'machines'))).length
 }
 
-/** What creates ask for, in turns: a claim is one statement for the first, and an agent is told things for the others. */
+/** The requests of creates, in turn: the first is a claim by one statement, the others also configure an agent. */
 const killedRequests: readonly Request[] = [
   { headless: true },
   { headless: true, viewport: { width: 1203, height: 807 } },
@@ -290,7 +290,7 @@ test('a server that stops leaves nothing of its reserve', { timeout: 60_000 }, a
   assert.deepEqual(await machineProcesses(), [])
 })
 
-/** Of this berth: their commands name its data folder, or the folder of its sockets. */
+/** Processes of this berth: their commands name its data folder, or the folder of its sockets. */
 async function machineProcesses(): Promise<readonly string[]> {
   const processes = await listProcesses()
   const own = processes.filter(({ command }) => command.includes(`${folder}/machines`))

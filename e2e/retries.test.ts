@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import Kernel from '@onkernel/sdk'
+import { until } from './fault/testing/until.ts'
 import { Berth } from './testing/berth.ts'
 
 const berth = await Berth.borrow()
@@ -43,7 +44,7 @@ const operations: Readonly<Record<string, { run: () => Promise<unknown>; effects
 }
 
 for (const [name, { run, effects }] of Object.entries(operations)) {
-  test(`${name} that is sent again while it runs is done once`, async () => {
+  test(`${name} is done once when it is retried while it runs`, async () => {
     await run()
 
     assert.equal(await effects(), 1)
@@ -53,7 +54,11 @@ for (const [name, { run, effects }] of Object.entries(operations)) {
 test('a call without a retry ends shortly after its caller has disconnected', async () => {
   const once = new Kernel({ apiKey: berth.apiKey, baseURL: berth.url, maxRetries: 0 })
   const args = ['-c', 'trap "" TERM; while :; do echo x >> /tmp/alone; sleep 0.1; done']
-  await assert.rejects(once.browsers.process.exec(id, { command: 'sh', args }, { timeout: 1_500 }))
+  const leaving = new AbortController()
+  const call = once.browsers.process.exec(id, { command: 'sh', args }, { signal: leaving.signal })
+  await until('its begin', () => lines('/tmp/alone').catch(() => undefined), { limitSeconds: 30 })
+  leaving.abort()
+  await assert.rejects(call)
 
   for (let before = -1, now = await lines('/tmp/alone'); now !== before; ) {
     before = now

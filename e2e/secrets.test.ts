@@ -14,8 +14,8 @@ import { hostName, startPages } from './testing/pages.ts'
 import { listProcesses } from './testing/processes.ts'
 
 /*
- * Stores and uses recognizable secrets, in valid and invalid requests, while the service logs everything that it can.
- * Then searches for them wherever they must not be.
+ * Stores and uses recognizable secrets, in valid and invalid requests, with all logs enabled. Then searches for them
+ * wherever they must not appear.
  */
 
 const planted = {
@@ -37,7 +37,7 @@ const planted = {
   'a value of a query': 'planted-Query-6Bv2kD',
 }
 
-/** The token of the Connect server is its own matter. The rest of it is searched. */
+/** The token of the Connect server is not searched for; the rest of its configuration is. */
 const connect = createServer((_request, response) => response.writeHead(401).end('{}')).listen(0, '127.0.0.1')
 await once(connect, 'listening')
 after(() => {
@@ -45,7 +45,7 @@ after(() => {
   connect.closeAllConnections()
 })
 const connectUrl = `http://127.0.0.1:${(connect.address() as AddressInfo).port}`
-/** A site that refuses every password, and has none of it a moment later. */
+/** A site that rejects every password, and does not keep it. */
 const site = await startPages()
 site.serve(
   '/login',
@@ -64,11 +64,11 @@ const berth = await Berth.start({
 })
 after(() => berth[Symbol.asyncDispose]())
 
-/** All that sessions tell of themselves. */
+/** Everything that sessions report. */
 const categories = ['console', 'network', 'page', 'interaction', 'screenshot', 'platform']
 const telemetry = { enabled: true, browser: Object.fromEntries(categories.map((name) => [name, { enabled: true }])) }
 
-/** All responses of the service, without the keys that it creates. */
+/** All responses, without API keys that they create. */
 const answers: string[] = []
 const made: Record<string, string> = {}
 
@@ -151,7 +151,7 @@ async function useSecrets(): Promise<void> {
   await call('GET', `/audit-logs?start=${start}&end=${end}`)
 }
 
-/** Also fills the values into a page, which then has them and is no place to search. */
+/** Also fills the values into a page, which then contains them and is not searched. */
 async function useVault(refused: string): Promise<void> {
   const item = '/vaults/logins/items/shop'
   await call('POST', '/vaults', { name: 'logins' })
@@ -180,7 +180,7 @@ async function useVault(refused: string): Promise<void> {
   })
 
   const session = await call('POST', '/browsers', { headless: true, vaults: [{ name: 'logins' }], telemetry })
-  // What is in other inputs, Chromium itself keeps for its next start.
+  // Chromium itself stores the content of other inputs for its next start.
   const page = '<input id=a type=password><input id=b type=password><input id=c>'
   const code = `await page.route('**/*', (route) => route.fulfill({ contentType: 'text/html', body: '${page}' })); await page.goto('http://shop.test/')`
   const id = String(session.session_id)
@@ -199,7 +199,7 @@ async function useVault(refused: string): Promise<void> {
   await tellOf(id)
 }
 
-/** What a session has told of its pages. */
+/** The telemetry of a session about its pages. */
 async function tellOf(id: string): Promise<void> {
   const isThere = async () => {
     await call('GET', `/browsers/${id}/telemetry/events?limit=100`)
@@ -214,7 +214,7 @@ interface Question {
   readonly fields: readonly { readonly id: string; readonly type: string }[]
 }
 
-/** A login that has typed a stored password, and then one that was entered, and waits for another one. */
+/** A login that has typed a stored password and then an entered one, and waits for another one. */
 async function useLogin(): Promise<void> {
   const values = { email: 'ann@example.com', password: planted['a stored password of a login'] }
   await call('POST', '/credentials', { name: 'login', domain: hostName, values })
@@ -250,7 +250,7 @@ async function useLogin(): Promise<void> {
   await call('GET', `${path}/timeline`)
 }
 
-/** Each secret in every form in which text may be written. */
+/** Each secret in all encodings of text. */
 function spellingsOf(secret: string): readonly Buffer[] {
   const bytes = Buffer.from(secret)
   // Within other text, base64 has one of three forms. Its first and last letters depend on the neighbours.

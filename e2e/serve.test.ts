@@ -10,6 +10,7 @@ import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { Berth, launch } from './testing/berth.ts'
 import { CdpClient } from './testing/cdp.ts'
+import { freePort } from './testing/shared-storage.ts'
 
 async function temporaryFolder() {
   const path = await mkdtemp(join(tmpdir(), 'berth-serve-'))
@@ -78,9 +79,10 @@ test('prints a key on the first start and never again', async () => {
   assert.deepEqual(await runtimeFoldersOf(folder.path), [], 'a server without sessions leaves no sockets')
 })
 
-test('a stopped server leaves its sessions running, and the next one adopts them', async () => {
+test('a stopped server leaves its sessions running for the next one, or stops them if it is configured to', async () => {
   await using folder = await temporaryFolder()
-  const first = await Berth.start({ dataFolder: folder.path })
+  const flags = ['--port', String(await freePort())]
+  const first = await Berth.start({ dataFolder: folder.path, flags })
   const client = await first.client()
   const session = await client.browsers.create({ headless: true, name: 'survivor' })
   const cdp = await CdpClient.open(session.cdp_ws_url)
@@ -90,8 +92,9 @@ test('a stopped server leaves its sessions running, and the next one adopts them
   const stoppedAt = Date.now()
 
   assert.equal(await first.signal('SIGTERM'), 0)
-  assert.ok(Date.now() - stoppedAt < 10_000)
-  await using second = await Berth.start({ dataFolder: folder.path, flags: ['--port', new URL(first.url).port] })
+  assert.ok(Date.now() - stoppedAt < 30_000)
+  const secondFlags = [...flags, '--stop-sessions', '--no-metrics']
+  const second = await Berth.start({ dataFolder: folder.path, flags: secondFlags })
   const again = await CdpClient.open(session.cdp_ws_url)
   const target = (targetInfos as { type: string; targetId: string }[]).find(({ type }) => type === 'page')
   const known = (await again.send('Target.getTargets')).targetInfos as { targetId: string }[]
@@ -101,21 +104,17 @@ test('a stopped server leaves its sessions running, and the next one adopts them
     'the tabs are the same',
   )
   assert.equal((await (await second.client()).browsers.retrieve('survivor')).session_id, session.session_id)
+  assert.equal((await second.request('/metrics')).status, 404)
+  const created = await (await second.client()).browsers.create({ headless: true })
   await again.close()
-})
 
-test('a server serves no metrics and stops its sessions if it is configured to', async () => {
-  await using folder = await temporaryFolder()
-  const first = await Berth.start({ dataFolder: folder.path, flags: ['--stop-sessions', '--no-metrics'] })
-  assert.equal((await first.request('/metrics')).status, 404)
-  const { session_id } = await (await first.client()).browsers.create({ headless: true })
-
-  assert.equal(await first.signal('SIGTERM'), 0)
-  await using second = await Berth.start({ dataFolder: folder.path })
-  const client = await second.client()
-
-  await assert.rejects(client.browsers.retrieve(session_id), { status: 404 })
-  assert.ok((await client.browsers.retrieve(session_id, { include_deleted: true })).deleted_at)
+  assert.equal(await second.signal('SIGTERM'), 0)
+  await using third = await Berth.start({ dataFolder: folder.path })
+  const last = await third.client()
+  for (const { session_id } of [session, created]) {
+    await assert.rejects(last.browsers.retrieve(session_id), { status: 404 })
+    assert.ok((await last.browsers.retrieve(session_id, { include_deleted: true })).deleted_at)
+  }
 })
 
 test('a used port, a used folder, an unusable folder and a missing database print one line and set an exit code', async () => {

@@ -28,7 +28,7 @@ after(async () => {
   await pages[Symbol.asyncDispose]()
 })
 const [one, two] = [await first.client(), await second.client()]
-/** Each of its requests comes to another server than the one before. */
+/** Sends each request to another server than the previous one. */
 const both = new Kernel({
   apiKey: Berth.testKey,
   baseURL: shared.url,
@@ -156,7 +156,7 @@ test('a session reaches itself at the address of another server, and nothing els
   }
   const own = `/s/${session.session_id}/json/version`
 
-  // Each server hears of the others within ten seconds.
+  // Each server learns of the others within ten seconds.
   await until('its own address', async () => (await statusOf(`${own}${new URL(session.cdp_ws_url).search}`)) === 200, {
     limitSeconds: 40,
   })
@@ -178,7 +178,7 @@ test('of twenty clients that compete for the last session on two servers, one ge
   for (const { session_id } of [...before, ...created]) await both.browsers.deleteByID(session_id)
 })
 
-test('an app is built once and invoked through either server, which also ends and tells what the other runs', async () => {
+test('an app is built once and invoked through either server, which can also cancel and report invocations of the other', async () => {
   const code = `
     import Kernel from '@onkernel/sdk'
     const app = new Kernel().app('shared')
@@ -210,7 +210,7 @@ test('an app is built once and invoked through either server, which also ends an
   await two.deployments.delete(deployment)
 })
 
-test('a caller who waits at one server gets the browser that is released at the other', async () => {
+test('a caller that waits at one server gets the browser that is released at the other', async () => {
   await one.browserPools.create({ name: 'queue', size: 1, headless: true })
   const wait = { acquire_timeout_seconds: 45 }
   const holder = await until('the browser', () => two.browserPools.acquire('queue', wait), { limitSeconds: 60 })

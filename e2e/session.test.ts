@@ -14,9 +14,9 @@ after(async () => {
   await berth[Symbol.asyncDispose]()
   await pages[Symbol.asyncDispose]()
 })
-/** It waits, so the other tests run meanwhile. */
+/** Started early, because it waits; the other tests run meanwhile. */
 const idling = observeIdleTimeout()
-idling.catch(() => {}) // Its test reports that.
+idling.catch(() => {}) // The test that awaits it reports the error.
 
 for (const headless of [true, false]) {
   const kind = headless ? 'headless' : 'headful'
@@ -177,15 +177,15 @@ test('start_url, chrome_policy and telemetry are applied and echoed', async () =
   await client.browsers.deleteByID(created.session_id)
 })
 
-test('a session ends after its idle timeout, and not while a client is connected', async () => {
+test('a session ends after its idle timeout, but not while a client is connected', async () => {
   const { connectedState, idleSeconds } = await idling
 
   assert.equal(connectedState, 200)
-  // Its time counts from its standby, which begins after 5 s.
-  assert.ok(idleSeconds >= 9.9 && idleSeconds < 21, `ended after ${idleSeconds} s`)
+  // The timeout starts with the standby, which begins after 5 s. A busy machine is late for both.
+  assert.ok(idleSeconds >= 9.9 && idleSeconds < 45, `ended after ${idleSeconds} s`)
 })
 
-/** Looks at a session after more than its timeout with a client, and then for how long it lasts without one. */
+/** Checks a session after more than its timeout with a client, and measures how long it lasts without one. */
 async function observeIdleTimeout(): Promise<{ readonly connectedState: number; readonly idleSeconds: number }> {
   const { cdp_ws_url, session_id } = await client.browsers.create({ headless: true, timeout_seconds: 10 })
   const state = async () => (await berth.request(`/browsers/${session_id}`)).status

@@ -34,7 +34,7 @@ after(async () => {
 for (const headless of [true, false]) {
   const kind = headless ? 'headless' : 'headful'
 
-  test(`a ${kind} session that nobody uses takes no processor time, and its page goes on where it was`, {
+  test(`an unused ${kind} session uses no processor time, and its page continues where it was`, {
     timeout: 120_000,
   }, async (context) => {
     const client = await berth.client()
@@ -43,7 +43,7 @@ for (const headless of [true, false]) {
       timeout_seconds: 600,
       start_url: `${pages.url}/busy`,
     })
-    // The others count the frozen sessions.
+    // Deleted here, because the other tests count frozen sessions.
     context.after(() => client.browsers.deleteByID(session_id))
     const before = await inPage(
       cdp_ws_url,
@@ -53,7 +53,7 @@ for (const headless of [true, false]) {
     await until('frozen sessions', async () => (await countFrozen()) === 1, { limitSeconds: 60 })
     const ticks = await ticksIn(session_id, 1_500)
     const uptime = async () => (await client.browsers.retrieve(session_id)).usage?.uptime_ms
-    // Since when it is frozen is written after that.
+    // The time since when it is frozen is written afterwards.
     await until('an uptime that stands still', () => staysSame(uptime), { limitSeconds: 20 })
     const [count, , readyState] = (await inPage(cdp_ws_url, '[count, told, events.readyState]')) as number[]
 
@@ -72,7 +72,7 @@ for (const headless of [true, false]) {
   })
 }
 
-test('a frozen session outlives a killed server, and is woken and deleted by the next one', {
+test('a frozen session survives a killed server, and is woken and deleted by the next one', {
   timeout: 120_000,
   ...oneServerOnly('each counts only the frozen machines of its own host, and the one that is killed must have both'),
 }, async () => {
@@ -119,7 +119,7 @@ async function countFrozen(): Promise<number> {
   return Number(/^berth_sessions_frozen (\d+)$/m.exec(text)?.[1])
 }
 
-/** What the machine of a session uses of the processor meanwhile. */
+/** Processor time that the machine of a session uses during this time. */
 async function ticksIn(sessionId: string, milliseconds: number): Promise<number> {
   const before = await ticksOfMachine(sessionId)
   await delay(milliseconds)

@@ -13,7 +13,7 @@ import { startForwardProxy } from './testing/servers/forward-proxy.ts'
 
 const pages = await startPages()
 const proxy = await startForwardProxy()
-// A session that stands by does not notice that its browser is killed.
+// A session in standby does not notice that its browser is killed.
 const environment = {
   BERTH_STANDBY: 'off',
   BERTH_EGRESS_ALLOW: `127.0.0.1:${proxy.port}`,
@@ -23,7 +23,7 @@ const berth = await Berth.start({ environment })
 after(async () => {
   for (const opened of [berth, proxy, pages]) await opened[Symbol.asyncDispose]()
 })
-/** Events of newer types than the client has are none to its types. */
+/** The client's types lack newer event types. */
 const client = new Kernel({ apiKey: berth.apiKey, baseURL: berth.url, maxRetries: 0 })
 
 interface Event {
@@ -40,7 +40,7 @@ interface Envelope {
   readonly event: Event
 }
 
-/** Through the proxy every name leads to the pages of this test. */
+/** The proxy leads every name to the pages of this test. */
 const at = (host: string, path = '/') => `http://${host}:${pages.port}${path}`
 
 pages.serve('/shop', (_request, response) => {
@@ -144,7 +144,7 @@ interface ApiDocument {
   readonly components: { readonly schemas: Readonly<Record<string, any>> }
 }
 
-/** Types that this file does not cause, each with the test that does. */
+/** Event types that this file does not cause, with the tests that do. */
 const causedElsewhere: Readonly<Record<string, string>> = {
   live_view_connect: 'live-view.test.ts',
   live_view_disconnect: 'live-view.test.ts',
@@ -154,7 +154,7 @@ const causedElsewhere: Readonly<Record<string, string>> = {
   ...(process.geteuid?.() !== 0 && { system_oom_kill: 'telemetry.test.ts' }),
 }
 
-test('every type of event comes from its cause, over the official client', { timeout: 120_000 }, async (context) => {
+test('every type of event is caused, and read with the official client', { timeout: 120_000 }, async (context) => {
   const { id: proxyId = '' } = await client.proxies.create({
     type: 'custom',
     protocol: 'http',
@@ -237,7 +237,7 @@ test('every type of event comes from its cause, over the official client', { tim
     assert.equal(Buffer.from(picture.png, 'base64').subarray(1, 4).toString(), 'PNG')
   })
 
-  await context.test('interaction, without what is secret', async () => {
+  await context.test('interaction, without secrets', async () => {
     await page.click('#buy')
     await page.click('#name')
     await page.keyboard.press('a')
@@ -334,7 +334,7 @@ test('every type of event comes from its cause, over the official client', { tim
     await seen.ended
   })
 
-  await context.test('all of it is stored in the order of the stream', async () => {
+  await context.test('all events are stored in the order of the stream', async () => {
     const stored: Envelope[] = []
     for await (const envelope of client.browsers.telemetry.events(id, { since: '1h', limit: 100 }))
       stored.push(envelope as Envelope)
@@ -347,7 +347,7 @@ test('every type of event comes from its cause, over the official client', { tim
     )
   })
 
-  await context.test('no type is without a cause', async () => {
+  await context.test('every type of event has a test', async () => {
     const document = (await (await fetch(`${berth.url}/openapi.json`)).json()) as ApiDocument
     const types: readonly string[] = document.components.schemas.BrowserTelemetryEvent.properties.type.enum
     const without = types.filter((type) => seen.of(type).length === 0)
@@ -401,7 +401,7 @@ test('the service of the operator solves the challenges of a stealth session', a
   await client.browsers.deleteByID(id)
 })
 
-test('with the default set no page can notice telemetry, and nothing of pages is told', async () => {
+test('with the default set no page can detect telemetry, and no page events are reported', async () => {
   const session = await client.browsers.create({ headless: true, telemetry: { enabled: true } })
   const seen = new Reading(await client.browsers.telemetry.stream(session.session_id))
   const playwright = await chromium.connectOverCDP(session.cdp_ws_url)

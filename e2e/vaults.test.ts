@@ -124,7 +124,7 @@ after(() => cdp.close())
 async function open(url: string): Promise<string> {
   const { targetInfos } = (await cdp.send('Target.getTargets')) as { targetInfos: { targetId: string; type: string }[] }
   const page = await cdp.openPage(url)
-  for (const { targetId, type } of targetInfos) if (type === 'page') await cdp.send('Target.closeTarget', { targetId })
+  for (const { targetId, type } of targetInfos) if (type === 'page') await cdp.closePage(targetId)
   await isLoaded(page, "location.href !== 'about:blank' && document.readyState")
   return page
 }
@@ -200,7 +200,7 @@ test('a target that is not one editable element fails before anything is written
   ] as const) {
     const fillWithin = (timeout_ms: number) => fill({ '#wrapped': 'password', [selector]: 'user' }, { timeout_ms })
     const brief = await fillWithin(400)
-    // The time may be over before the page has been looked at.
+    // The time limit may pass before the page has been examined.
     const failed = outcomes(brief).includes('timeout') ? await fillWithin(20_000) : brief
     assert.deepEqual([failed.status, failed.body.status], [200, 'failed'], selector)
     assert.deepEqual(outcomes(failed), ['not_attempted', code], selector)
@@ -214,7 +214,7 @@ test('a target that is not one editable element fails before anything is written
   assert.deepEqual(await cdp.evaluate(page, '[user.value, password.value]'), ['ann@example.com', ''])
 })
 
-test('the page is the one with the URL, or the only one', async () => {
+test('the page is selected by its URL, or is the only one', async () => {
   await open(`${site}/login`)
   const url = `${site}/changing#part`
 
@@ -229,7 +229,7 @@ test('the page is the one with the URL, or the only one', async () => {
   await until('two pages', async () => outcomes(await fillFirst())[0] === 'ambiguous_page', patience)
 })
 
-test('a value is written into no frame of another site, and on no other domain than the item names', async () => {
+test("a value is written only into frames of the same site, and only on the item's domains", async () => {
   await open(`${local}/foreign`)
 
   assert.deepEqual(outcomes(await fill({ '#own': 'user' })), ['filled'])
@@ -250,7 +250,7 @@ test('a value is written into no frame of another site, and on no other domain t
   assert.equal((await fill({ body: 'user' }, { timeout_ms: 500 })).status, 200)
 })
 
-test('what changes while it is filled gets no further value', async () => {
+test('an element that changes during the fill gets no further value', async () => {
   await open(`${site}/changing`)
   const changed = await fill({ '#first': 'user', '#second': 'user', '#third': 'user' })
   assert.deepEqual([changed.body.status, outcomes(changed)], ['failed', ['filled', 'target_changed', 'not_attempted']])
@@ -264,7 +264,7 @@ test('what changes while it is filled gets no further value', async () => {
   assert.ok(['filled,filled', 'filled,target_changed'].includes(String(outcomes(left))), JSON.stringify(left.body))
 })
 
-test('a page that hangs ends the fill in time', async () => {
+test('a fill ends in time although the page hangs', async () => {
   const page = await cdp.openPage(`${site}/busy`)
   await until('the request', () => pages.requests.includes('/busy'), patience)
   await new Promise((resolve) => cdp.send('Runtime.evaluate', { expression: '1' }, page).then(resolve, resolve))
@@ -275,7 +275,7 @@ test('a page that hangs ends the fill in time', async () => {
   assert.ok(['timeout', 'element_not_found'].includes(outcomes(late).find((code: string) => code !== 'not_attempted')))
 })
 
-test('a tool of a page is called with values, and whoever calls it does not get them back', async () => {
+test('a tool of a page is called with values, which its caller does not receive', async () => {
   const page = await open(`${local}/tools`)
   const named = async (name: string) => {
     const { body } = await ask('GET', `/browsers/${session.session_id}/webmcp/tools`)

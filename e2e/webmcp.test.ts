@@ -90,10 +90,16 @@ async function tools(query = ''): Promise<readonly Tool[]> {
 }
 
 async function toolNamed(name: string): Promise<Tool> {
-  // The tools of a page that is busy for a moment are left out.
+  // The tools of a busy page are left out temporarily.
   return until(`the tool ${name}`, async () => (await tools()).find(({ tool }) => tool.name === name), {
     limitSeconds: 60,
   })
+}
+
+/** Of the shop, with its frames, and of another tab, unless one of them is busy for a moment. */
+async function allTools(): Promise<readonly Tool[] | undefined> {
+  const found = await tools()
+  return found.length >= 11 ? found : undefined
 }
 
 async function invoke(name: string, input?: object, options: object = {}) {
@@ -108,9 +114,8 @@ test('the tools of all tabs and frames are listed with their location', async ()
   await cdp.openPage(`${site}/shop#top`)
   const page = await cdp.openPage(`${site}/within#x`)
   await cdp.evaluate(page, 'document.readyState')
-  await until('every tool', async () => (await tools()).length >= 11, { limitSeconds: 60 })
 
-  const listed = await tools()
+  const listed = await until('every tool', allTools, { limitSeconds: 60 })
 
   const names = listed.map(({ tool }) => tool.name)
   for (const name of ['add', 'fail', 'large', 'slow', 'leave', 'brief', 'order', 'search'])
@@ -129,8 +134,9 @@ test('the tools of all tabs and frames are listed with their location', async ()
   assert.equal(add.source.frame, null)
   const frames = listed.filter(({ tool }) => tool.name === 'within').map(({ source }) => source.frame?.url)
   assert.deepEqual(frames.sort(), [`${site}/within`, `http://localhost:${pages.port}/within`, undefined])
-  const refs = async () => (await tools()).map(({ tool_ref }) => tool_ref).sort()
-  assert.deepEqual(await refs(), await refs())
+  const again = await until('every tool', allTools, { limitSeconds: 60 })
+  const [before, after] = [listed, again].map((found) => found.map(({ tool_ref }) => tool_ref).sort())
+  assert.deepEqual(after, before)
 })
 
 test('a tool is called, and its result or error is returned', async () => {
@@ -162,7 +168,7 @@ test('forms that wait for the user are filled in, and others are submitted', asy
 })
 
 test('the outcome of a tool that never ends is unknown, and must not be retried', async () => {
-  const { status, body, headers } = await invoke('slow', {}, { timeout_sec: 1 })
+  const { status, body, headers } = await invoke('slow', {}, { timeout_sec: 3 })
 
   assert.deepEqual([status, body.code], [504, 'outcome_unknown'])
   assert.equal(headers.get('x-should-retry'), 'false')
@@ -221,14 +227,16 @@ test('a page that does not respond does not hide the tools of others', async () 
   pages.serve('/stuck', '<!doctype html><script>setTimeout(() => { for (;;); }, 0)</script>')
   const { targetId } = await cdp.send('Target.createTarget', { url: `${site}/stuck` })
 
-  assert.ok((await tools()).some(({ tool }) => tool.name === 'within'))
-  await cdp.send('Target.closeTarget', { targetId })
+  assert.ok(await toolNamed('within'))
+  await cdp.closePage(targetId as string)
 })
 
 test('Playwright code uses the same tools', async () => {
   const { result } = (await client.browsers.playwright.execute(session.session_id, {
     code: `
-      const [tool] = (await webmcp.listTools()).filter(({ tool }) => tool.name === 'within')
+      let tool
+      // The tools of a page that is busy for a moment are left out.
+      while (!tool) [tool] = (await webmcp.listTools()).filter(({ tool }) => tool.name === 'within')
       const { output } = await webmcp.invokeTool(tool.tool_ref, {}, { timeoutSec: 5 })
       const error = await webmcp.invokeTool('tool_none').catch((error) => error)
       return { output, status: error.statusCode, code: error.code, body: error.body.code }`,
@@ -271,7 +279,12 @@ test('custom tools exist in matching pages, and run in the page or isolated from
   )
   for (const { id } of added.body.tools) assert.match(id, /^ct_[a-z][a-z0-9]{23}$/)
   assert.deepEqual((await ask('GET', '/webmcp/custom-tools')).body, added.body)
-  const listed = (await tools()).filter(({ source }) => source.custom && source.target_id === targetId)
+  // They come with the page.
+  const findListed = async () => {
+    const found = (await tools()).filter(({ source }) => source.custom && source.target_id === targetId)
+    return found.length > 0 && found
+  }
+  const listed = await until('the custom tools', findListed, { limitSeconds: 60 })
   assert.deepEqual(
     listed.map(({ tool, source }) => [tool.name, source.target_id, source.page_url]),
     [
@@ -305,7 +318,7 @@ test('custom tools exist in matching pages, and run in the page or isolated from
   assert.equal((await ask('POST', '/webmcp/invoke', { tool_ref: heading.tool_ref, input: {} })).status, 404)
 })
 
-test('custom tools are added all or none, and names are unique', async () => {
+test('either all custom tools of a request are added or none, and names are unique', async () => {
   const define = (...names: string[]) =>
     `[${names.map((name) => `{ kind: 'page', match: { url_patterns: ['*'] }, tool: { name: '${name}', description: 'd' }, execute() {} }`)}]`
   const add = (names: string[], force = false) =>

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { build } from 'esbuild'
 
 /**
- * Builds the command line as a package without dependencies, for computers where no berth runs: one file, below
+ * Builds the command line as a package without dependencies, for computers without a berth server: one file, below
  * dist/cli. `npm install -g ./dist/cli` installs it.
  */
 const checkout = join(import.meta.dirname, '..')
@@ -21,7 +21,7 @@ await build({
   platform: 'node',
   format: 'esm',
   target: 'node22',
-  // Packages in CommonJS call require.
+  // CommonJS packages call require.
   banner: {
     js: "#!/usr/bin/env node\nimport { createRequire } from 'node:module'\nconst require = createRequire(import.meta.url)",
   },

@@ -18,7 +18,7 @@ for (const [kind, text] of Object.entries(calls)) {
   })
 }
 
-test('programs of the list, and those that every system has, are fine', () => {
+test('programs of the list, and those of every system, are accepted', () => {
   const text = "import { spawn } from 'node:child_process'\nspawn('xclip')\nspawn('sh', ['-c', 'cd /tmp && tar -x'])"
 
   assert.deepEqual(unlistedPrograms([{ path: 'e2e/some.test.ts', text }]), [])

@@ -45,7 +45,7 @@ async function unservedEndpoints(): Promise<string[]> {
     .map((endpoint) => `${nameOf(endpoint)} is declared but not served: mount it in the server's app.ts`)
 }
 
-/** Each operation has a tool of MCP, or a reason why not. */
+/** Each operation needs an MCP tool, or a reason why it has none. */
 function endpointsWithoutTool(): string[] {
   const tools = allTools(new DocsSearch(join(root, 'docs')))
   const served = new Set(tools.flatMap(endpointsOf).map(({ operationId }) => operationId))

@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { commandReference, helpReference } from '../packages/cli/src/client/command-reference.ts'
 
-/** Writes what the commands say about themselves. With `--check` it only reports which file is not up to date. */
+/** Writes the reference of all commands. With `--check` it only reports files that are not up to date. */
 const files = { 'docs/cli-commands.md': commandReference(), 'docs/cli-help.txt': helpReference() }
 
 for (const [name, text] of Object.entries(files)) {

@@ -16,7 +16,7 @@ interface Found {
   readonly content?: { readonly status: string; readonly text?: string; readonly method?: string }
 }
 
-test('the main text of sixty pages is found, and no worse than by Readability alone', async (context) => {
+test('the main text of sixty pages is found at least as well as by Readability alone', async (context) => {
   await using pages = await startPages()
   await using searxng = await startSearxng()
   await using berth = await Berth.start({
@@ -60,7 +60,7 @@ async function search(berth: Berth): Promise<readonly Found[]> {
   return JSON.parse(body).results
 }
 
-/** By the page as it is sent: it runs no scripts. */
+/** Readability's result for the page as sent, without running scripts. */
 function readable({ html }: ExtractionPage): string {
   const { document } = parseHTML(html)
   return new Readability(document as never).parse()?.textContent ?? ''

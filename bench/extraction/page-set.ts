@@ -16,7 +16,7 @@ interface Written {
   /** In the place of the main text. */
   readonly main: string
   readonly expected: readonly string[]
-  /** The page as a whole, where it is not the usual one. */
+  /** The whole page, if it is not the usual one. */
   readonly page?: (parts: { readonly head: string; readonly around: Surroundings }) => string
 }
 
@@ -236,7 +236,7 @@ const rightToLeft: Write = (random, variant, { between }) => {
   }
 }
 
-/** Nothing but scripts until they have run. */
+/** Contains only scripts until they have run. */
 const script: Write = (random, variant, around) => {
   const language = variant % 2 ? 'de' : 'en'
   const heading = title(random, language)
@@ -260,7 +260,7 @@ const script: Write = (random, variant, around) => {
   }
 }
 
-/** Tools that build styles give elements names that say nothing. */
+/** CSS tools give elements generated class names. */
 function withoutNames(html: string): string {
   let count = 0
   return html.replaceAll(

@@ -1,4 +1,4 @@
-/** How much of the main text was found, and how much of what was found is main text: by words, each as often as it stands. */
+/** The F1 score of the words found, each counted as often as it occurs. */
 export function f1(found: string, expected: string): number {
   const [foundWords, expectedWords] = [wordsOf(found), wordsOf(expected)]
   let common = 0

@@ -1,6 +1,6 @@
 import type { Random } from './words.ts'
 
-/** What stands around the text of a page, in the ways that sites have of writing it. */
+/** The content around the text of a page, in the various markup of sites. */
 export interface Surroundings {
   readonly before: string
   readonly after: string

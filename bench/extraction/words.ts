@@ -1,4 +1,4 @@
-/** Numbers that are the same in every run. */
+/** Pseudo-random numbers that are the same in every run. */
 export class Random {
   #state: number
 

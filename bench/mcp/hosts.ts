@@ -12,10 +12,13 @@ interface Call {
   readonly args: Readonly<Record<string, unknown>>
 }
 
-/** How the tools of a server are called and read. References are what its snapshots name elements by. */
+/**
+ * How the tools of a server are called and their responses are read. References are the names of elements in its
+ * snapshots.
+ */
 export interface ServerTools {
   readonly navigate: (url: string) => Call
-  /** `isAgain`: since the last one. */
+  /** `isAgain`: only changes since the last one. */
   readonly look: (isAgain: boolean) => Call
   readonly find: (text: string, kind: string, name: string) => string | undefined
   readonly click: (ref: string, name: string) => Call
@@ -25,13 +28,13 @@ export interface ServerTools {
   readonly wait: (text: string) => Call
 }
 
-/** A server, with what a client has asked of it and what it has answered. */
+/** A server, with statistics about a client's calls and its responses. */
 export class ToolHost {
   readonly name: string
   readonly tools: ServerTools
   readonly #client: Client
   calls = 0
-  /** Of the text of all answers. */
+  /** Total text of all responses. */
   characters = 0
 
   constructor(name: string, tools: ServerTools, client: Client) {
@@ -127,7 +130,7 @@ async function startProgram(name: string, program: string, args: readonly string
   const [, installed = ''] = await installClient(known)
   const client = new Client({ name: 'bench', version: '1' })
   const command = join(installed, '..', 'node_modules/.bin', program)
-  // It writes files where it is started.
+  // It writes files into its working folder.
   const cwd = join(installed, '..')
   await client.connect(new StdioClientTransport({ command, args: [...args], cwd, stderr: 'ignore' }))
   return client

@@ -1,4 +1,4 @@
-/** What a model would decide to do, in the order. Kinds are ARIA roles. */
+/** The decisions of a model, in order. Kinds are ARIA roles. */
 export type Step =
   | readonly ['click', kind: string, name: string]
   | readonly ['type', kind: string, name: string, text: string]
@@ -15,7 +15,7 @@ export interface Task {
   readonly readsOnly?: true
 }
 
-/** Pages call it when the task is solved. */
+/** Called by pages when the task is solved. */
 const script = '<script>const done = () => { document.title = "solved" }</script>'
 const links = Array.from(
   { length: 40 },
@@ -27,7 +27,7 @@ const paragraphs = Array.from(
     `<h3>Article ${index}</h3><p>Nobody needs the text of article ${index} for the task, but every page has some of it.</p>`,
 )
 
-/** A page as sites have them: the part that matters is among much that does not. */
+/** A typical page: the relevant part is surrounded by other content. */
 export function pageOf({ name, body }: Task): string {
   return `<!doctype html><title>${name}</title>${script}<nav><ul>${links.join('')}</ul></nav><main>${body}</main>
     <aside>${paragraphs.join('')}</aside><footer><a href="/imprint">Imprint</a></footer>`

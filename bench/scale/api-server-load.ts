@@ -3,12 +3,12 @@ import { get } from 'node:https'
 import { text } from 'node:stream/consumers'
 import type { KubeConfig } from '@kubernetes/client-node'
 
-/** What the API server has counted up to a moment. */
+/** The API server's counters at one moment. */
 export class ApiServerCounts {
   readonly requests: number
   readonly cpuSeconds: number
   readonly memoryBytes: number
-  /** By verb: how many requests took at most so many seconds. */
+  /** By verb: the number of requests within each limit in seconds. */
   readonly #durations: ReadonlyMap<string, ReadonlyMap<number, number>>
 
   constructor(metrics: string) {
@@ -18,7 +18,7 @@ export class ApiServerCounts {
     })
     const sumOf = (name: string) =>
       samples.filter((sample) => sample.name === name).reduce((sum, { value }) => sum + value, 0)
-    // Watches are open for minutes, and are no load.
+    // Watches are open for minutes, and cause no load.
     const durations = new Map<string, Map<number, number>>()
     for (const { name, labels, value } of samples) {
       if (name !== 'apiserver_request_duration_seconds_bucket') continue
@@ -39,7 +39,7 @@ export class ApiServerCounts {
     this.memoryBytes = sumOf('process_resident_memory_bytes')
   }
 
-  /** How many requests there were since `before`, by verb. */
+  /** The number of requests since `before`, by verb. */
   byVerbSince(before: ApiServerCounts): readonly (readonly [string, number])[] {
     const count = (counts: ApiServerCounts, verb: string) =>
       counts.#durations.get(verb)?.get(Number.POSITIVE_INFINITY) ?? 0
@@ -48,7 +48,7 @@ export class ApiServerCounts {
       .filter(([, requests]) => requests > 0)
   }
 
-  /** The smallest limit of the histogram that 99 of 100 requests since `before` have kept, by verb. */
+  /** The smallest bucket limit of the histogram that covers 99 % of requests since `before`, by verb. */
   p99Since(before: ApiServerCounts): readonly (readonly [string, number])[] {
     return [...this.#durations].flatMap(([verb, ofVerb]) => {
       const earlier = before.#durations.get(verb)

@@ -6,7 +6,7 @@ import { CoreV1Api, KubeConfig } from '@kubernetes/client-node'
 
 const run = promisify(execFile)
 const label = 'berth.dev/fake-node'
-/** Room for 16 million addresses, so that the one of a pod that is gone is not given out at once. */
+/** Room for 16 million addresses, so that the address of a deleted pod is not reused soon. */
 const podCidr = '100.64.0.1/10'
 const podNetwork = '100.64.0.0/10'
 const kwokFlags = [
@@ -14,15 +14,15 @@ const kwokFlags = [
   `--cidr=${podCidr}`,
   `--kubeconfig=${process.env.KUBECONFIG}`,
   `--config=${join(import.meta.dirname, 'stages.yaml')}`,
-  // The control plane gives up nodes whose lease is older.
+  // The control plane considers nodes with an older lease dead.
   '--node-lease-duration-seconds=40',
 ]
-/** A large machine of a cloud. */
+/** The size of a large cloud machine. */
 const room = { cpu: '64', memory: '512Gi', pods: '500' }
 
 /**
- * Nodes that kwok says are there: it answers for their kubelets that pods run, and no pod does. Their addresses lead to
- * this host. Pods go to no other node meanwhile.
+ * Nodes simulated by kwok: it reports pods as running in place of their kubelets, but runs none. Their addresses lead
+ * to this host. No pod is scheduled to another node meanwhile.
  */
 export async function startFakeNodes(count: number): Promise<AsyncDisposable> {
   const config = new KubeConfig()

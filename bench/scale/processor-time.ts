@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
 
-/** What each program of the bench is called, by its command line. */
+/** The name of each program of the benchmark, by its command line. */
 const programs: readonly (readonly [name: string, commandLine: RegExp])[] = [
   ['API server', /^kube-apiserver /],
   ['etcd', /^etcd /],
@@ -15,7 +15,10 @@ const programs: readonly (readonly [name: string, commandLine: RegExp])[] = [
 ]
 const ticksPerSecond = 100
 
-/** Seconds of processor time that each program has taken. Of the whole host: the node sees no processes but its own. */
+/**
+ * Seconds of processor time that each program has used. Read on the whole host, because the node sees only its own
+ * processes.
+ */
 export class ProcessorTime {
   readonly #seconds: ReadonlyMap<string, number>
   readonly #hostSeconds: number
@@ -45,7 +48,7 @@ export class ProcessorTime {
     return new ProcessorTime(seconds, hostTicks / ticksPerSecond)
   }
 
-  /** By program, the most first. */
+  /** By program, the highest first. */
   since(before: ProcessorTime): readonly (readonly [name: string, seconds: number])[] {
     return [...this.#seconds]
       .map(([name, seconds]) => [name, seconds - (before.#seconds.get(name) ?? 0)] as const)
@@ -53,7 +56,7 @@ export class ProcessorTime {
       .toSorted(([, first], [, second]) => second - first)
   }
 
-  /** How busy the processors of this host were, by whomever. */
+  /** The utilization of this host's processors, by any program. */
   percentSince(before: ProcessorTime): number {
     const available = ((this.#at - before.#at) / 1_000) * cpus().length
     return ((this.#hostSeconds - before.#hostSeconds) / available) * 100

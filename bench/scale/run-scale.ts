@@ -15,13 +15,13 @@ import { ProcessorTime } from './processor-time.ts'
 import { WatchLag } from './watch-lag.ts'
 
 /*
- * Many sessions on one server, in pods of nodes that are not there: `scripts/kubernetes/cluster.sh node
- * bench/scale/run-scale.ts --sessions 1000 --rate 20`. All of it but the containers is real: the server, PostgreSQL, the API
- * server with etcd, the scheduler, and the connections to each machine. docs/scaling.md tells what came out.
+ * Many sessions on one server, in pods of simulated nodes: `scripts/kubernetes/cluster.sh node bench/scale/run-scale.ts
+ * --sessions 1000 --rate 20`. Everything except the containers is real: the server, PostgreSQL, the API server with
+ * etcd, the scheduler, and the connections to each machine. docs/scaling.md contains the results.
  */
 
 const namespace = 'berth-scale'
-// By what a node has of processors.
+// Limited by a node's processors.
 const podsPerNode = 200
 const mebibyte = 1024 ** 2
 const { values } = parseArgs({
@@ -42,7 +42,7 @@ stack.use(await startFakePods())
 const berth = stack.use(
   await Berth.start({
     environment: {
-      // A server of a test gets nothing of the environment but what it names.
+      // A test's server gets only the environment variables named here.
       KUBECONFIG: process.env.KUBECONFIG ?? '',
       BERTH_DRIVER: 'kubernetes',
       BERTH_KUBERNETES_NAMESPACE: namespace,
@@ -59,7 +59,7 @@ const watch = stack.use(await WatchLag.open(config, namespace))
 const idle = await memoryOf(berth.pid)
 say(`the server takes ${idle} MiB without sessions`)
 
-// What was measured until something fails is worth to be told.
+// Prints the measurements even if a later step fails.
 stack.defer(print)
 const created = await createAll()
 const full = await memoryOf(berth.pid)
@@ -71,7 +71,7 @@ await idleLoad()
 await deleteAll(created)
 await reapAll()
 
-/** At the rate, whether those before have been answered or not. */
+/** Creates sessions at the given rate, whether or not earlier creates have been answered. */
 async function createAll(): Promise<readonly string[]> {
   const before = await startPhase()
   const hasEnded = new AbortController()
@@ -118,7 +118,7 @@ async function readAll(ids: readonly string[]): Promise<void> {
   figures.add('berth', 'metrics', 'ms', metrics)
 }
 
-/** What sessions cost that nobody uses. */
+/** The cost of unused sessions. */
 async function idleLoad(): Promise<void> {
   const seconds = 20
   const [before, usedBefore] = [await load.read(), await cpuSecondsOf(berth.pid)]
@@ -148,7 +148,7 @@ async function deleteAll(ids: readonly string[]): Promise<void> {
   await endPhase('deletes', before, ids.length)
 }
 
-/** Sessions whose time is up all at once. */
+/** Many sessions whose timeout passes at the same time. */
 async function reapAll(): Promise<void> {
   const count = Math.min(sessions, 200)
   const seconds = 60
@@ -157,7 +157,7 @@ async function reapAll(): Promise<void> {
   const createEach = async () => {
     while (begun < count) {
       begun += 1
-      // Each a little shorter than the one before, so that all end at once.
+      // Each timeout is a little shorter than the one before, so that all end at once.
       const left = Math.ceil(seconds - (performance.now() - begin) / 1_000)
       await call('POST', '/browsers', { headless: true, timeout_seconds: Math.max(10, left) })
     }
@@ -198,7 +198,7 @@ async function startPhase() {
   return { counts: await load.read(), time: await ProcessorTime.read() }
 }
 
-/** What the phase has cost, for each session, and who has taken the processors. */
+/** The cost of the phase per session, and which programs used the processors. */
 async function endPhase(what: string, before: Awaited<ReturnType<typeof startPhase>>, count: number): Promise<void> {
   const { counts, time } = await startPhase()
   figures.add('the API server', `requests of ${what}, for each`, 'calls', [

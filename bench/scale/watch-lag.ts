@@ -15,10 +15,10 @@ const label = 'app.kubernetes.io/name'
 const pauseMilliseconds = 250
 const mergePatch = setHeaderOptions('Content-Type', PatchStrategy.MergePatch)
 
-/** How long after a change of a pod its watch tells it, to a process that has little else to do. */
+/** How long it takes until a watch reports a change of a pod, in a process that is otherwise idle. */
 export class WatchLag {
   readonly #informer: Informer<V1Pod>
-  /** Emits the name of each pod that was changed. */
+  /** Emits the name of each changed pod. */
   readonly #changes = new EventEmitter()
   readonly #api: CoreV1Api
   readonly #namespace: string
@@ -34,7 +34,7 @@ export class WatchLag {
   static async open(config: KubeConfig, namespace: string): Promise<WatchLag> {
     const api = config.makeApiClient(CoreV1Api)
     const containers = [{ name, image: 'localhost/fake:1' }]
-    // It fits nowhere, so that nobody else changes it.
+    // It is never scheduled, so nobody else changes it.
     const spec = { containers, nodeSelector: { [label]: name }, schedulerName: 'nobody' }
     const metadata = { name, labels: { [label]: name } }
     const labelSelector = `${label} in (${name}, berth-machine)`
@@ -46,7 +46,7 @@ export class WatchLag {
     return lag
   }
 
-  /** Measures until the signal. */
+  /** Measures until the signal aborts. */
   async measure(signal: AbortSignal): Promise<readonly number[]> {
     const lags: number[] = []
     while (!signal.aborted) {

@@ -30,11 +30,11 @@ const flags: readonly string[] = [
   '--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup,Translate,MediaRouter,OptimizationHints,HttpsUpgrades',
 ]
 
-/** The same with the state of an earlier browser. */
+/** Also starts browsers with the state of an earlier one. */
 export interface BareChromium extends Service {
-  /** Has a browser change its state and end as a person would end it. Resolves with the folder of its state. */
+  /** Runs a browser that changes its state and closes normally. Resolves with the folder of its state. */
   makeState(change: (cdpUrl: string) => Promise<void>): Promise<string>
-  /** Copies the state. Resolves with the start of a headless browser that has it. */
+  /** Copies the state. Resolves with a function that starts a headless browser with it. */
   prepare(state: string): Promise<() => Promise<BenchSession>>
 }
 
@@ -91,17 +91,17 @@ class BareSession {
 
   async copy(state: string): Promise<void> {
     await this.#makeFolder()
-    // As its user: the copy must be Chromium's own.
+    // Copied as its user, so that Chromium owns the files.
     const copied = spawn('cp', ['-a', state, this.state], { ...user, stdio: 'ignore' })
     const [code] = await once(copied, 'exit')
     if (code !== 0) throw new Error(`cp -a ${state} ends with ${code}`)
   }
 
-  /** Ends it so that its state is complete. */
+  /** Closes it normally, so that its state is complete. */
   async close(cdpUrl: string): Promise<void> {
     const ended = this.#own.map((child) => once(child, 'exit'))
     const client = await CdpClient.open(cdpUrl)
-    await client.send('Browser.close').catch(() => {}) // The end may come before the answer.
+    await client.send('Browser.close').catch(() => {}) // It may exit before its response.
     await Promise.all(ended)
   }
 
@@ -149,7 +149,7 @@ class BareSession {
       stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
       env: { HOME: this.#folder, PATH: '/usr/bin:/bin', LANG: 'en_US.UTF-8', ...environment },
     })
-    // A failure to run is noticed where the first line is awaited.
+    // The caller that awaits the first line notices the error.
     child.on('error', ignore)
     this.#children.add(child)
     this.#own.unshift(child)
@@ -181,7 +181,7 @@ async function findLine(output: Readable, pattern: RegExp): Promise<string> {
       lines.push(line)
       const [, found] = pattern.exec(line) ?? []
       if (found === undefined) return
-      resolve(found) // Resolves before the close, which would reject at once.
+      resolve(found) // Resolves before 'close', which would reject immediately.
       reader.close()
     })
     reader.on('close', () => reject(new Error(`no line matches ${pattern} in:\n${lines.join('\n')}`)))

@@ -33,10 +33,10 @@ export async function startBerth({ pagesAddress }: ServiceOptions): Promise<Serv
   return serviceOf(await Berth.start({ environment, isOwnGroup: true }))
 }
 
-/** The same service, with machines that are ready. */
+/** The same service with ready machines. */
 export interface ReadyBerth extends Service {
   readonly berth: Berth
-  /** Resolves when as many machines of each kind are ready. */
+  /** Resolves when that many machines of each kind are ready. */
   filled(): Promise<void>
   /** How many sessions are frozen. */
   countFrozen(): Promise<number>

@@ -131,7 +131,7 @@ suite('a program in a machine', { skip: networksProblem(), timeout: 150_000 }, (
     assert.equal(await machine.shell(look), '')
   })
 
-  test('sees and signals no process of the host or of another machine', async () => {
+  test('cannot see or signal processes of the host or of another machine', async () => {
     const own = await machine.shell('ps -e -o args')
     const signalled = await machine.shell(
       `for pid in 1 ${berth.pid}; do kill -9 $pid && echo killed $pid; done 2>/dev/null`,
@@ -191,7 +191,7 @@ suite('a program in a machine', { skip: networksProblem(), timeout: 150_000 }, (
     )
   })
 
-  test('reaches no more with its own Chromium than any program', async () => {
+  test('has no more access with its own Chromium than any program', async () => {
     const targets = [
       `http://127.0.0.1:${berth.port}/health`,
       `http://${lan}:${canaryPort}/`,

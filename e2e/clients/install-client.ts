@@ -9,7 +9,7 @@ import type { Client } from './client-list.ts'
 const run = promisify(execFile)
 const installLimitMilliseconds = 10 * 60 * 1000
 
-/** The client cannot run here, which is no failure. */
+/** The client cannot run here, which is not a failure. */
 export class Skipped extends Error {}
 
 /** Downloads and builds are stored here, outside the checkout. */

@@ -48,7 +48,7 @@ async function noMachines({ view }: FaultTestbed): Promise<void> {
   )
 }
 
-test('an invocation whose server is killed has failed with the next start, which leaves no machine of it', async () => {
+test('an invocation whose server is killed is marked failed by the next start, which removes its machine', async () => {
   await using testbed = await FaultTestbed.open()
   const first = await testbed.start({ environment: { BERTH_RESERVE: 'app=1' } })
   const client = await first.client()
@@ -64,7 +64,7 @@ test('an invocation whose server is killed has failed with the next start, which
 
   const again = await second.client()
   const { status, status_reason } = await again.invocations.retrieve(id)
-  assert.deepEqual([status, status_reason], ['failed', 'The server that ran it has ended.'])
+  assert.deepEqual([status, status_reason], ['failed', 'The server that ran it has stopped.'])
   const events = await Array.fromAsync(await again.invocations.follow(id))
   const lines = events.flatMap((event) => (event.event === 'log' ? [event.message] : []))
   assert.deepEqual(lines, ['hanging'], 'it ran once')
@@ -76,7 +76,7 @@ test('an invocation whose server is killed has failed with the next start, which
   assert.equal((await again.invocations.create(echo)).output, '[1]')
 })
 
-test('a build whose server is killed is done by the next one, and leaves no machine', deepOnly, async () => {
+test('a build whose server is killed is finished by the next one, and leaves no machine', deepOnly, async () => {
   let isSilent = true
   const asked = Promise.withResolvers<void>()
   // A registry that does not answer until the server has been killed.

@@ -3,13 +3,14 @@ import { once } from 'node:events'
 import { after, test } from 'node:test'
 import { CdpClient } from '../testing/cdp.ts'
 import { startPages } from '../testing/pages.ts'
+import { freePort } from '../testing/shared-storage.ts'
 import { rounds } from './testing/deep.ts'
 import { FaultTestbed } from './testing/fault-testbed.ts'
 import { killEgress, killPart, killPostgres, type SessionPart } from './testing/parts.ts'
 import { type Answer, call, canBeUsed, createSession, deleteSession, isActive } from './testing/sessions.ts'
 import { until } from './testing/until.ts'
 
-/** The promised limit for recovery after the end of any part. */
+/** The promised limit for recovery after any part has ended. */
 const mendLimitSeconds = 5
 /** Idle database connections are closed after ten seconds. */
 const settleLimitSeconds = 20
@@ -18,7 +19,8 @@ const pages = await startPages()
 const testbed = await FaultTestbed.open()
 const { view } = testbed
 const environment = { BERTH_EGRESS_ALLOW: pages.allowed }
-let berth = await testbed.start({ environment })
+const flags = ['--port', String(await freePort())]
+let berth = await testbed.start({ environment, flags })
 after(async () => {
   await testbed[Symbol.asyncDispose]()
   await pages[Symbol.asyncDispose]()
@@ -28,7 +30,7 @@ const before = await view.holdings()
 test('egress is restarted for sessions of an earlier server, and their pages load', async () => {
   const session = await createSession(berth)
   await berth.signal('SIGKILL')
-  berth = await testbed.start({ environment, flags: ['--port', new URL(berth.url).port] })
+  berth = await testbed.start({ environment, flags })
   const client = await CdpClient.open(session.cdp_ws_url)
   const page = await client.openPage()
 

@@ -47,7 +47,7 @@ test('kill -9 of the server at any moment loses no browser of a pool, and gives 
     berth = await testbed.start()
 
     assert.equal(new Set(leases.map(({ session_id }) => session_id)).size, leases.length, 'no browser has two callers')
-    // A release or an acquire without an answer may have been done or not.
+    // A release or an acquire without a response may or may not have taken effect.
     for (const lease of leases) await release(berth, lease, true)
     const { body: sessions } = await call<SessionRecord[]>(berth, 'GET', '/browsers')
     for (const session of sessions) await release(berth, session, true)
@@ -60,7 +60,7 @@ test('kill -9 of the server at any moment loses no browser of a pool, and gives 
   assert.equal((await call(berth, 'DELETE', path, { force: true })).status, 204)
 })
 
-/** Leases and releases until the server is gone, and tells what was leased then, as far as there was an answer. */
+/** Leases and releases until the server is gone, and returns what was leased then, according to its responses. */
 async function useUntilCut(berth: Berth, caller: number): Promise<readonly SessionRecord[]> {
   for (let turn = 0; ; turn += 1) {
     const acquired: Answer | undefined = await acquire(berth, 5).catch(() => undefined)

@@ -3,28 +3,38 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
-import { test } from 'node:test'
+import { after, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import { CdpClient } from '../testing/cdp.ts'
+import { freePort } from '../testing/shared-storage.ts'
 import { FaultTestbed } from './testing/fault-testbed.ts'
 import { hasPart, killPart } from './testing/parts.ts'
 import { call, canBeUsed, createSession, deleteSession, isActive } from './testing/sessions.ts'
 import { until } from './testing/until.ts'
 
+const testbed = await FaultTestbed.open()
+const receiver = await startWebhookReceiver()
+// The timeout starts when a session enters standby, which would start again after the kill.
+const environment = { BERTH_STANDBY: 'off', BERTH_EGRESS_ALLOW: `127.0.0.1:${receiver.port}` }
+const flags = ['--port', String(await freePort())]
+/** Each test ends the server, and leaves the next one without sessions. */
+let first = await testbed.start({ environment, flags })
+after(async () => {
+  await testbed[Symbol.asyncDispose]()
+  await receiver[Symbol.asyncDispose]()
+})
+
 test('five live sessions with clients continue unchanged after kill -9 of the server', async () => {
-  await using testbed = await FaultTestbed.open()
-  await using receiver = await startWebhookReceiver()
-  // A timeout starts with the standby, which would start again after the kill.
-  const environment = { BERTH_STANDBY: 'off', BERTH_EGRESS_ALLOW: `127.0.0.1:${receiver.port}` }
-  const first = await testbed.start({ environment })
   const webhook = { url: `http://127.0.0.1:${receiver.port}/`, event_types: ['session.created'] }
-  assert.equal((await call(first, 'POST', '/webhooks', webhook)).status, 201)
-  const port = new URL(first.url).port
+  const told = await call<{ id: string }>(first, 'POST', '/webhooks', webhook)
+  assert.equal(told.status, 201)
   const sessions = []
   for (const [index, headless] of [true, false, true, false, true].entries()) {
     sessions.push(
       await createSession(first, { headless, name: `five-${index}`, timeout_seconds: index === 4 ? 10 : 600 }),
     )
   }
+  const lastId = sessions.at(-1)?.session_id
   const clients = await Promise.all(sessions.map(({ cdp_ws_url }) => CdpClient.open(cdp_ws_url)))
   for (const [index, client] of clients.entries()) {
     const page = await client.openPage()
@@ -40,7 +50,9 @@ test('five live sessions with clients continue unchanged after kill -9 of the se
   await Promise.all(cut)
   assert.ok(receiver.held > 0, 'deliveries were on their way')
   receiver.answers = true
-  const second = await testbed.start({ environment, flags: ['--port', port] })
+  await delay(5_000) // A timer that starts with the next server ends that much later.
+  const second = await testbed.start({ environment, flags })
+  const startedAt = Date.now()
 
   const { body: listed } = await call<{ session_id: string }[]>(second, 'GET', '/browsers')
   assert.deepEqual(
@@ -59,17 +71,21 @@ test('five live sessions with clients continue unchanged after kill -9 of the se
     await client.close()
   }
   await until('the end of the idle session', async () => !(await isActive(second, 'five-4')), { limitSeconds: 20 })
-  const idleSeconds = (Date.now() - idleSince) / 1000
-  assert.ok(idleSeconds >= 9.9, `it was idle for ${idleSeconds} s`)
-  assert.ok(idleSeconds < 16, `its timer went on through the restart, and it ended after ${idleSeconds} s`)
+  const ended = await call<{ deleted_at: string }>(second, 'GET', `/browsers/${lastId}?include_deleted=true`)
+  const endedAt = Date.parse(ended.body.deleted_at)
+  assert.ok(endedAt - idleSince >= 9_900, `it was idle for ${endedAt - idleSince} ms`)
+  assert.ok(endedAt - startedAt < 9_900, `its timer went on, and it ended ${endedAt - startedAt} ms after the restart`)
   assert.ok(await isActive(second, 'five-0'), 'the others stay')
   const created = new Set(sessions.map(({ session_id }) => session_id))
   await until('what the webhook had to be told', () => receiver.taken.symmetricDifference(created).size === 0, {
     limitSeconds: 20,
   })
+  assert.equal((await call(second, 'DELETE', `/webhooks/${told.body.id}`)).status, 204)
+  for (const name of ['five-0', 'five-1', 'five-2', 'five-3']) assert.equal(await deleteSession(second, name), 204)
+  first = second
 })
 
-/** Takes webhooks as soon as it answers. Until then it holds them. */
+/** Accepts webhooks once it is allowed to answer. Until then it delays its responses. */
 async function startWebhookReceiver() {
   const state = { answers: false, held: 0, taken: new Set<string>() }
   const server = createServer(async (request, response) => {
@@ -90,8 +106,6 @@ async function startWebhookReceiver() {
 }
 
 test('after a power failure the next start ends dead sessions, leaves nothing of them, and serves', async () => {
-  await using testbed = await FaultTestbed.open()
-  const first = await testbed.start()
   const before = await testbed.view.holdings()
   const sessions = [
     await createSession(first, { name: 'dead' }),
@@ -108,7 +122,7 @@ test('after a power failure the next start ends dead sessions, leaves nothing of
       limitSeconds: 60,
     },
   )
-  const second = await testbed.start()
+  const second = await testbed.start({ environment })
 
   for (const { session_id } of sessions) {
     assert.equal(await isActive(second, session_id), false)
@@ -119,11 +133,10 @@ test('after a power failure the next start ends dead sessions, leaves nothing of
   const session = await createSession(second, { name: 'dead' })
   assert.ok(await canBeUsed(session))
   assert.equal(await deleteSession(second, 'dead'), 204)
+  first = second
 })
 
 test('a server that is stopped during a delete and a create keeps confirmed results', async () => {
-  await using testbed = await FaultTestbed.open()
-  const first = await testbed.start()
   const before = await testbed.view.holdings()
   const { session_id } = await createSession(first, { name: 'between' })
 
@@ -137,7 +150,7 @@ test('a server that is stopped during a delete and a create keeps confirmed resu
   )
   await first.signal('SIGTERM')
   const outcomes = [await deletion, await creation]
-  const second = await testbed.start()
+  const second = await testbed.start({ environment })
 
   assert.ok([204, 503, 'cut'].includes(outcomes[0] as number | string), `the delete answers ${outcomes[0]}`)
   assert.ok([200, 503, 'cut'].includes(outcomes[1] as number | string), `the create answers ${outcomes[1]}`)
@@ -145,11 +158,10 @@ test('a server that is stopped during a delete and a create keeps confirmed resu
   if (outcomes[1] === 200) assert.equal(await isActive(second, 'late'), true, 'what was confirmed holds')
   for (const name of ['between', 'late']) await deleteSession(second, name)
   assert.deepEqual(await testbed.view.findLeft(before, 20), [])
+  first = second
 })
 
 test('a crash without a running server is in the log of the next one', async () => {
-  await using testbed = await FaultTestbed.open()
-  const first = await testbed.start()
   const { session_id } = await createSession(first)
   const crashesIn = ({ log }: { readonly log: string }) =>
     log.split('\n').filter((line) => line.includes('a program of a session crashed'))
@@ -159,7 +171,7 @@ test('a crash without a running server is in the log of the next one', async () 
   await first.signal('SIGKILL')
   await until('a browser', async () => hasPart(testbed.view, session_id, 'chromium'), { limitSeconds: 20 })
   await killPart(testbed.view, session_id, 'chromium')
-  const second = await testbed.start()
+  const second = await testbed.start({ environment })
 
   await until('the second crash in the log', async () => crashesIn(second).some(tellsOf(2)), { limitSeconds: 20 })
   assert.equal(crashesIn(second).filter(tellsOf(2)).length, 1)

@@ -16,12 +16,12 @@ interface Failure {
   readonly code: string
 }
 
-/** Its schedule lets it run once a minute, which only the deep form waits for. */
+/** The schedule runs it once a minute, which only the deep form waits for. */
 const runLostSessionsNow = `
   insert into jobs.job (name, data, policy, singleton_key) values ('end-lost-sessions', '{}', 'stately', '')
   on conflict do nothing`
 
-/** The session as the given server serves it. */
+/** The session with the addresses of the given server. */
 function at(server: Berth, session: SessionRecord): SessionRecord {
   const url = new URL(session.cdp_ws_url)
   url.port = new URL(server.url).port
@@ -66,7 +66,7 @@ for (const [killed, other] of [
   })
 }
 
-test('sessions of a server that is gone end at the time it was last seen, and it cleans up when it returns', async () => {
+test('sessions of a lost server end at the time it was last seen, and it cleans up when it returns', async () => {
   const [dead, living] = servers as [Berth, Berth]
   const view = await HostView.of(dead.dataFolder, { hasOwnDatabase: false })
   const before = await view.holdings()
@@ -76,7 +76,7 @@ test('sessions of a server that is gone end at the time it was last seen, and it
   const [{ id }] = rows
 
   await dead.signal('SIGKILL')
-  // As if it had been two minutes, and the other one had been there all the time.
+  // Pretends that two minutes have passed while the other server was running.
   await shared.storage.database.query(
     `update servers set up_since = up_since - interval '10 minutes',
       seen_at = seen_at - case when id = $1 then interval '2 minutes' else interval '0' end`,

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { CdpClient } from '../testing/cdp.ts'
 import { machineOf } from '../testing/machine-of.ts'
+import { freePort } from '../testing/shared-storage.ts'
 import { readVideo } from '../testing/video.ts'
 import { deepOnly } from './testing/deep.ts'
 import { FaultTestbed } from './testing/fault-testbed.ts'
@@ -17,7 +18,8 @@ import { until } from './testing/until.ts'
 const mebibyte = 1024 ** 2
 const testbed = await FaultTestbed.open()
 const { view } = testbed
-const berth = await testbed.start()
+const flags = ['--port', String(await freePort())]
+let berth = await testbed.start({ flags })
 after(() => testbed[Symbol.asyncDispose]())
 const isRoot = process.geteuid?.() === 0
 const withMemoryLimit = { skip: isRoot ? false : 'without control groups the memory of machines is not limited' }
@@ -41,7 +43,8 @@ test('a page that takes all memory of its session is ended and reported, and no 
     .catch(() => {})
 
   await until('the metric', async () => (await memoryKills()) > 0, { limitSeconds: 30, everyMilliseconds: 200 })
-  assert.match(berth.log, new RegExp(`"sessionId":"${greedy.session_id}"[^\\n]*memory limit`))
+  const logged = new RegExp(`"sessionId":"${greedy.session_id}"[^\\n]*memory limit`)
+  await until('the log', () => logged.test(berth.log), { limitSeconds: 30 })
   assert.equal(await witness.evaluate(witnessPage, 'globalThis.mark'), 7, 'the other session did not notice')
   await until('a page in the greedy session', () => canBeUsed(greedy).catch(() => false), {
     limitSeconds: 20,
@@ -110,26 +113,24 @@ test('a session can have hundreds of processes up to its limit, without effect o
 })
 
 test('a create for which the host has no memory is refused as retryable, and leaves nothing', async () => {
-  await using small = await FaultTestbed.open()
-  const first = await small.start()
-  const kept = await createSession(first, { name: 'kept' })
-  await first.signal('SIGTERM')
-  const second = await small.start({
+  const kept = await createSession(berth, { name: 'kept' })
+  await berth.signal('SIGTERM')
+  berth = await testbed.start({
     environment: { BERTH_RESERVED_MEMORY_MIB: '99999999' },
-    flags: ['--port', new URL(first.url).port],
+    flags,
   })
-  const before = await small.view.holdings()
+  const before = await view.holdings()
 
-  const { status, shouldRetry, body } = await call<{ code: string; message: string }>(second, 'POST', '/browsers', {
+  const { status, shouldRetry, body } = await call<{ code: string; message: string }>(berth, 'POST', '/browsers', {
     headless: true,
     name: 'no-room',
   })
 
   assert.deepEqual([status, shouldRetry, body.code], [529, 'true', 'capacity_exhausted'])
   assert.match(body.message, /memory/)
-  assert.deepEqual(await small.view.findLeft(before, 20), [])
+  assert.deepEqual(await view.findLeft(before, 20), [])
   assert.deepEqual(
-    (await call<{ name: string }[]>(second, 'GET', '/browsers')).body.map(({ name }) => name),
+    (await call<{ name: string }[]>(berth, 'GET', '/browsers')).body.map(({ name }) => name),
     ['kept'],
   )
   assert.ok(await canBeUsed(kept), 'a session that is there is not touched')
@@ -177,7 +178,7 @@ const noise = `data:text/html,<canvas width=1200 height=800></canvas><script>
     context.putImageData(picture, 0, 0)
   }, 100)</script>`
 
-test('a full disk ends a recording, which says so and plays, and not its session', deepAsRoot, async () => {
+test('a full disk ends a recording, which reports that and plays, but not its session', deepAsRoot, async () => {
   await using disk = await mountDisk(3)
   await using small = await FaultTestbed.open()
   const server = await small.start({ environment: { BERTH_BLOBS_FOLDER: disk.folder } })

@@ -19,7 +19,7 @@ interface Envelope {
   readonly event: { readonly type: string; readonly data?: { readonly text?: string; readonly count?: number } }
 }
 
-test(`events of ${outageSeconds} s without a database, and of a killed server, are stored or told as lost`, async () => {
+test(`events of ${outageSeconds} s without a database, and of a killed server, are stored or reported as lost`, async () => {
   await using testbed = await FaultTestbed.open()
   const first = await testbed.start()
   const { session_id: id, cdp_ws_url } = await createSession(first, {
@@ -58,7 +58,7 @@ test(`events of ${outageSeconds} s without a database, and of a killed server, a
 
 const isNew = (number: number, index: number, all: readonly number[]) => number !== all[index - 1]
 
-/** Ends PostgreSQL and keeps berth from starting it until the repair. */
+/** Kills PostgreSQL and prevents berth from starting it until the returned function is called. */
 async function breakDatabase(testbed: FaultTestbed): Promise<() => Promise<void>> {
   const path = join(testbed.folder, 'postgres', 'postgresql.conf')
   const content = await readFile(path, 'utf8')

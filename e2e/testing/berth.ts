@@ -11,8 +11,8 @@ import Kernel from '@onkernel/sdk'
 import { createCheckedFetch } from './checked-fetch.ts'
 import { clusterEnvironment } from './cluster-environment.ts'
 import { rememberLog } from './machine-of.ts'
-import { allowedOwnPages } from './pages.ts'
-import { SharedBerths } from './shared-berths.ts'
+import { hostName } from './pages.ts'
+import type { SharedBerths } from './shared-berths.ts'
 
 const launcher = join(import.meta.dirname, '../../berth')
 
@@ -32,23 +32,23 @@ export interface ReadyMessage {
   readonly pid: number
 }
 
-/** How many servers a test has behind the one address that it knows: ./berth test --servers 2. */
+/** Number of servers behind the address that a test uses: ./berth test --servers 2. */
 const serverCount = Number(process.env.BERTH_TEST_SERVERS ?? 1)
 
-/** For tests of what only one server does, or of its own processes, folders and log. The reason says which. */
+/** For tests of behaviour of a single server, or of its processes, folders and log. The reason names it. */
 export function oneServerOnly(reason: string): { readonly skip: string | false } {
   return { skip: serverCount > 1 && `with one server only: ${reason}` }
 }
 
-/** A connection for each request, so that each comes to another server. */
+/** A connection per request, so that each reaches another server. */
 const connectionHeaders: Readonly<Record<string, string>> = serverCount > 1 ? { connection: 'close' } : {}
 
-/** What stands behind a berth besides its own server, and ends after it. */
+/** Resources of a berth other than its own server, which end after it. */
 type Backing = AsyncDisposable
 
 /** A berth that is started like a user starts it, and observed only from outside. */
 export class Berth {
-  /** Of several servers, the address at which each connection comes to another one. */
+  /** With several servers, the address at which each connection reaches another one. */
   url: string
   readonly apiKey: string
   readonly pid: number
@@ -57,7 +57,7 @@ export class Berth {
   readonly #log: string[]
   readonly #ownsFolder: boolean
   #backing: Backing | undefined
-  /** Its server is that of this process, which other test files use later. */
+  /** Whether it uses the server of this process, which other test files use later. */
   readonly #isBorrowed: boolean
 
   private constructor(
@@ -81,14 +81,16 @@ export class Berth {
 
   static readonly testKey = 'sk_e2e_0123456789abcdefghij'
 
-  /** Those that are the first of several servers, by their data folders. */
+  /** The first of several servers, by data folder. */
   static readonly #firsts = new Map<string, { readonly berth: Berth; readonly shared: SharedBerths<Berth> }>()
 
-  /** A test that brings a data folder of its own means one server. */
+  /** A test with a data folder of its own uses one server. */
   static async start(options: BerthOptions = {}): Promise<Berth> {
     const { dataFolder, ...others } = options
     const before = dataFolder === undefined ? undefined : Berth.#firsts.get(dataFolder)
     if (!before && (serverCount < 2 || dataFolder !== undefined)) return Berth.startOne(options)
+    // Loaded for several servers: a store for their blobs takes longer to load than all else here.
+    const { SharedBerths } = await import('./shared-berths.ts')
     const shared = before?.shared ?? (await SharedBerths.open(Berth.startOne))
     const environment = { BERTH_PUBLIC_URL: shared.url, ...options.environment }
     const berth = await shared.start({ ...others, environment }, before?.berth)
@@ -104,11 +106,11 @@ export class Berth {
   static #borrowers = 0
 
   /**
-   * A project of its own in the berth of this process, for tests that need nothing of its options or organization. Its
-   * sessions reach the pages of this process. Several servers behind one address are started for each file.
+   * A project of its own in the berth of this process, for tests that use neither its options nor its organization. Its
+   * sessions reach every port of this host's loopback by its name. With several servers, each file starts its own.
    */
   static async borrow(): Promise<Berth> {
-    const environment = { BERTH_EGRESS_ALLOW: await allowedOwnPages() }
+    const environment = { BERTH_EGRESS_ALLOW: hostName }
     if (serverCount > 1) return Berth.start({ environment })
     if ((await Berth.#ofProcess)?.hasEnded) Berth.#ofProcess = undefined
     Berth.#ofProcess ??= Berth.#startForProcess(environment)
@@ -121,7 +123,7 @@ export class Berth {
     return new Berth(ready, key, berth.dataFolder, berth.#child, berth.#log, false, true)
   }
 
-  /** Ends with the process, which it does not keep running. */
+  /** Ends with the process, but does not keep it running. */
   static async #startForProcess(environment: Readonly<Record<string, string>>): Promise<Berth> {
     const berth = await Berth.startOne({ environment })
     berth.#child.unref()
@@ -129,7 +131,7 @@ export class Berth {
     process.on('beforeExit', end)
     return berth
 
-    // The hooks of the test runner may begin then, and return what is borrowed.
+    // The hooks of the test runner may run then, and dispose borrowed berths.
     function end(): void {
       if (Berth.#borrowers > 0) return
       process.off('beforeExit', end)
@@ -192,7 +194,7 @@ export class Berth {
     return code
   }
 
-  /** Ends server and sessions and removes the data folder. Of a borrowed one, ends the sessions. */
+  /** Stops server and sessions and removes the data folder. If borrowed, only ends its sessions. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (!this.hasEnded) {
       const client = new Kernel({ apiKey: this.apiKey, baseURL: this.url })
@@ -214,8 +216,8 @@ export class Berth {
 }
 
 /**
- * A run of tests has a data folder with an empty database (data-folder-setup.ts): most processor time of a first start
- * creates that. Tests of a first start call `launch`, or name a folder that does not exist.
+ * A test run has a data folder with an empty database (data-folder-setup.ts), because creating it takes most of the
+ * processor time of a first start. Tests of a first start call `launch`, or name a folder that does not exist.
  */
 async function fillFromTemplate(folder: string): Promise<void> {
   const template = process.env.BERTH_TEST_DATA_FOLDER
@@ -224,7 +226,9 @@ async function fillFromTemplate(folder: string): Promise<void> {
   await promisify(execFile)('cp', ['--archive', '--reflink=auto', `${template}/.`, folder])
 }
 
-/** The client reads once from the environment which subresources it calls directly. Other files share the environment. */
+/**
+ * The client reads from the environment, once, which subresources it calls directly. Other files share the environment.
+ */
 export function createRouted(subresources: string, options: ConstructorParameters<typeof Kernel>[0]): Kernel {
   process.env.KERNEL_BROWSER_ROUTING_SUBRESOURCES = subresources
   try {
@@ -243,7 +247,7 @@ export function launch(
   return spawn(launcher, args, {
     detached: isOwnGroup,
     stdio: ['ignore', 'pipe', 'pipe'],
-    // What is started before it is asked for would take the processor from what a test looks at.
+    // Machines of a reserve would take processor time from the tested ones.
     env: {
       PATH: process.env.PATH,
       HOME: process.env.HOME,

@@ -25,7 +25,7 @@ export class CdpClient {
     socket.on('close', (code) => {
       for (const { reject } of this.#pending.values()) reject(new Error(`the websocket closed with ${code}`))
     })
-    socket.on('error', () => {}) // A close follows and is handled.
+    socket.on('error', () => {}) // 'close' follows and is handled.
   }
 
   static async open(url: string, options: WebSocket.ClientOptions = {}): Promise<CdpClient> {
@@ -39,6 +39,7 @@ export class CdpClient {
     params: Record<string, unknown> = {},
     sessionId?: string,
   ): Promise<Record<string, unknown>> {
+    if (this.socket.readyState !== WebSocket.OPEN) throw new Error(`the websocket is closed: ${method}`)
     const id = ++this.#lastId
     const pending = Promise.withResolvers<Record<string, unknown>>()
     this.#pending.set(id, pending)
@@ -46,7 +47,7 @@ export class CdpClient {
     return pending.promise.finally(() => this.#pending.delete(id))
   }
 
-  /** Attaches to the first page with such a URL, as soon as there is one. Resolves with the CDP session. */
+  /** Attaches to the first page with a matching URL, as soon as it exists. Resolves with the CDP session. */
   async attachToPage(fits: (url: string) => boolean): Promise<string> {
     const find = async () => {
       const { targetInfos } = (await this.send('Target.getTargets')) as { targetInfos: TargetInfo[] }
@@ -55,7 +56,7 @@ export class CdpClient {
     const targetId = await until('the page', find, { limitSeconds: 20 })
     const attached = await this.send('Target.attachToTarget', { targetId, flatten: true })
     const sessionId = attached.sessionId as string
-    // A target has the URL before the page has.
+    // A target has the new URL before its page does.
     const hasCome = async () => fits(String(await this.evaluate(sessionId, 'location.href').catch(() => '')))
     await until('the page', hasCome, { limitSeconds: 20 })
     return sessionId
@@ -66,6 +67,16 @@ export class CdpClient {
     const { targetId } = await this.send('Target.createTarget', { url })
     const { sessionId } = await this.send('Target.attachToTarget', { targetId, flatten: true })
     return sessionId as string
+  }
+
+  /** Resolves when the page has gone. Chromium answers before that. */
+  async closePage(targetId: string): Promise<void> {
+    await this.send('Target.closeTarget', { targetId })
+    const isGone = async () => {
+      const { targetInfos } = (await this.send('Target.getTargets')) as { targetInfos: TargetInfo[] }
+      return !targetInfos.some((target) => target.targetId === targetId)
+    }
+    await until('the end of the page', isGone, { limitSeconds: 60 })
   }
 
   async evaluate(sessionId: string, expression: string): Promise<unknown> {

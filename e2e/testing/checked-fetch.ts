@@ -27,7 +27,7 @@ interface Description {
 
 const descriptions = new Map<string, Description>()
 
-/** Berths of one process have the same document. To compile its schemas takes long. */
+/** Berths of one process have the same document, whose schemas take long to compile. */
 function describedBy(text: string): Description {
   const known = descriptions.get(text)
   if (known) return known
@@ -55,9 +55,9 @@ export async function createCheckedFetch(baseUrl: string): Promise<typeof fetch>
     const response = await fetch(input, init)
     const url = new URL(input instanceof Request ? input.url : input)
     if (url.origin !== new URL(baseUrl).origin) return response
-    // Responses of other sites are not described by the document.
+    // The document does not describe responses of other sites.
     if (/^\/s\/[^/]+\/curl\/raw$/.test(url.pathname)) return response
-    // The same operations, below the address of the session itself.
+    // The same operations, below the session's own address.
     url.pathname = url.pathname.replace(/^\/s\//, '/browsers/')
     const method = (init?.method ?? 'GET').toLowerCase()
     const route = routes.find(({ path, pattern }) => pattern.test(url.pathname) && document.paths[path]?.[method])
@@ -71,7 +71,7 @@ export async function createCheckedFetch(baseUrl: string): Promise<typeof fetch>
     if (declared.content && !declared.content['application/json']) {
       const type = response.headers.get('content-type') ?? ''
       assert.ok(declared.content[type.split(';', 1)[0] ?? ''], `${name} is ${type}`)
-      return response // Streams are left to their readers.
+      return response // Streams are not validated.
     }
     const body = await response.clone().text()
     if (!declared.content) {

@@ -6,7 +6,7 @@ const {
 } = process.env
 const isInCluster = BERTH_TEST_KUBERNETES === '1' && image !== undefined
 
-/** Has a berth start the machines of its sessions in the cluster that ./berth test --kubernetes provides. */
+/** Makes a berth start its machines in the cluster of ./berth test --kubernetes. */
 export const clusterEnvironment: Readonly<Record<string, string>> = isInCluster
   ? {
       ...(KUBECONFIG !== undefined && { KUBECONFIG }),
@@ -18,5 +18,5 @@ export const clusterEnvironment: Readonly<Record<string, string>> = isInCluster
     }
   : {}
 
-/** An address of this host that pods reach. Absent: sessions have machines on this host. */
+/** An address of this host that pods reach. Absent if sessions have machines on this host. */
 export const clusterHost = isInCluster ? BERTH_TEST_KUBERNETES_HOST : undefined

@@ -10,7 +10,7 @@ export interface CommandResult {
   readonly stderr: string
 }
 
-/** Runs commands of the command line in one process, one after the other. */
+/** Runs commands of the command line in one process, one at a time. */
 export class CommandRunner implements Disposable {
   readonly #child: ChildProcess
 

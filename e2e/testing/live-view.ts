@@ -6,7 +6,7 @@ import type { Berth } from './berth.ts'
 const colour = '20, 120, 220'
 const viewport = { width: 1024, height: 768 }
 
-/** A page that fills its window with a field, and remembers what keys, mouse and touch did. */
+/** A page that fills its window with a field, and records keyboard, mouse and touch events. */
 const watchedPage = `<body style="margin:0;background:rgb(${colour})">
   <textarea style="position:fixed;top:0;left:0;width:50%;height:50%" autofocus></textarea>
   <script>
@@ -17,7 +17,7 @@ const watchedPage = `<body style="margin:0;background:rgb(${colour})">
     }, true)
   </script>`
 
-/** What the page has noted of an event. */
+/** A recorded event of the page. */
 export interface NotedEvent {
   readonly type: string
   readonly key?: string
@@ -40,14 +40,14 @@ export interface WatchedSession {
   readonly disconnect: () => Promise<void>
 }
 
-/** A session with the page above, and the addresses of its live view. */
+/** A session with this page, and the addresses of its live view. */
 export async function startWatchedSession(berth: Berth, isHeadless: boolean): Promise<WatchedSession> {
   const client = await berth.client()
   const session = await client.browsers.create({ headless: isHeadless, timeout_seconds: 300, viewport })
   const connected = await chromium.connectOverCDP(session.cdp_ws_url)
   const remote = connected.contexts()[0]?.pages()[0] as Page
   await remote.setContent(watchedPage)
-  // Of berth alone, so the official client has no method for it.
+  // berth's own extension, so the official client has no method for it.
   const liveView = (await client.get(`/browsers/${session.session_id}/live_view`)) as Record<string, string>
   const { url = '', read_only_url: readOnlyUrl = '', source } = liveView
   assert.equal(source, isHeadless ? 'page' : 'display')
@@ -55,7 +55,7 @@ export async function startWatchedSession(berth: Berth, isHeadless: boolean): Pr
   return { id: session.session_id, isHeadless, url, readOnlyUrl, remote, disconnect: () => connected.close() }
 }
 
-/** The policy of the viewer forbids what Playwright's own polling does. */
+/** Polls from outside, because the viewer's policy forbids Playwright's own polling. */
 export async function becomesTrue(viewer: { evaluate(code: string): Promise<unknown> }, condition: string) {
   for (const end = performance.now() + 30_000; performance.now() < end; await delay(50)) {
     if ((await viewer.evaluate(condition)) === true) return
@@ -66,7 +66,7 @@ export async function becomesTrue(viewer: { evaluate(code: string): Promise<unkn
 export const isConnected =
   "document.body.dataset.state === 'connected' && (document.querySelector('canvas')?.width ?? 0) > 1"
 
-/** Whether the middle of the lower half has the colour of the page, which JPEG may miss by a little. */
+/** Whether the middle of the lower half has the colour of the page, with a tolerance for JPEG. */
 export const showsBackground = `(() => {
   const canvas = document.querySelector('canvas')
   const pixel = canvas.getContext('2d').getImageData(canvas.width / 2, canvas.height * 0.8, 1, 1).data
@@ -85,7 +85,7 @@ export async function hasValue(remote: Page, expected: string): Promise<void> {
     .catch(async () => assert.equal(await remote.inputValue('textarea'), expected))
 }
 
-/** Waits until the page in the session has noted such an event. */
+/** Waits until the page in the session has recorded such an event. */
 export async function hasNoted(remote: Page, what: string): Promise<void> {
   await remote.waitForFunction(`events.some((event) => ${what})`, undefined, { timeout: 20_000 }).catch(async () => {
     const noted = await remote.evaluate('events.filter(({ type }) => type !== "mousemove")')
@@ -93,7 +93,7 @@ export async function hasNoted(remote: Page, what: string): Promise<void> {
   })
 }
 
-/** Of the picture, per pixel of the session, and where it begins in the viewer. */
+/** The scale and position of the picture in the viewer. */
 const placeOfPicture = `(() => {
   const canvas = document.querySelector('canvas')
   const { x, y, width } = canvas.getBoundingClientRect()
@@ -105,7 +105,7 @@ interface Point {
   readonly y: number
 }
 
-/** Where the viewer shows a point of the page. A display shows more of the browser above it. */
+/** The position of a page's point in the viewer. A display also shows the browser's own controls above the page. */
 export async function inViewer(
   viewer: { evaluate(code: string): Promise<unknown> },
   { remote, isHeadless }: WatchedSession,

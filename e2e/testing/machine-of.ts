@@ -1,11 +1,13 @@
-/** What the berths of this process have logged, also those that have ended: machines outlive them. */
+/** Logs of all berths of this process, also of those that have ended, because machines outlive them. */
 const logs: (readonly string[])[] = []
 
 export function rememberLog(log: readonly string[]): void {
   logs.push(log)
 }
 
-/** The id by which the host knows the machine of a session. Only the server's log tells it; that of a machine is its own. */
+/**
+ * The host's id for the machine of a session, which differs from the session's. Only the server's log contains both.
+ */
 export function machineOf(id: string): string {
   if (id.startsWith('mch')) return id
   for (const line of logs.flat()) {

@@ -1,11 +1,11 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { clusterHost } from './cluster-environment.ts'
 
 type PageHandler = (request: IncomingMessage, response: ServerResponse) => void
 
-/** The name of the host's loopback in sessions, where the operator permits it. Pods have another loopback. */
+/** The name of the host's loopback in sessions, if the operator permits it. Pods have another loopback. */
 export const hostName = clusterHost ?? 'host.berth.internal'
 
 /** Test pages, on loopback or where pods reach them. */
@@ -23,95 +23,32 @@ export interface Pages {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** Those that are open, one after the other, on the port of this process that a borrowed berth lets sessions reach. */
-let ownServer: Promise<PageServer> | undefined
-let isOwnServerUsed = false
-
-/** Starts pages on the port of this process, or on another one while that is used. */
 export async function startPages(): Promise<Pages> {
-  if (isOwnServerUsed) {
-    const server = await PageServer.open()
-    return pagesOn(server, () => server.close())
-  }
-  isOwnServerUsed = true
-  const server = await openOwnServer()
-  return pagesOn(server, async () => {
-    server.clear()
-    isOwnServerUsed = false
-  })
-}
-
-/** A value for `BERTH_EGRESS_ALLOW`: the pages of this process, whichever file of it has started them. */
-export async function allowedOwnPages(): Promise<string> {
-  return `${hostName}:${(await openOwnServer()).port}`
-}
-
-async function openOwnServer(): Promise<PageServer> {
-  ownServer ??= PageServer.open()
-  const server = await ownServer
-  server.unref()
-  return server
-}
-
-function pagesOn(server: PageServer, close: () => Promise<void>): Pages {
-  const authority = `${hostName}:${server.port}`
-  return {
-    port: server.port,
-    url: `http://${authority}`,
-    allowed: authority,
-    trusted: { OverrideSecurityRestrictionsOnInsecureOrigin: [`http://${authority}`] },
-    requests: server.requests,
-    serve: (path, content) => void server.handlers.set(path, content),
-    [Symbol.asyncDispose]: close,
-  }
-}
-
-class PageServer {
-  handlers = new Map<string, string | PageHandler>()
-  requests: string[] = []
-  readonly #server: Server
-
-  private constructor() {
-    this.#server = createServer((request, response) => this.#answer(request, response))
-    this.clear()
-  }
-
-  static async open(): Promise<PageServer> {
-    const server = new PageServer()
-    server.#server.listen(0, clusterHost ?? '127.0.0.1')
-    await once(server.#server, 'listening')
-    return server
-  }
-
-  get port(): number {
-    return (this.#server.address() as AddressInfo).port
-  }
-
-  #answer(request: IncomingMessage, response: ServerResponse): void {
-    this.requests.push(request.url ?? '')
-    const content = this.handlers.get((request.url ?? '').split('?')[0] ?? '')
+  const handlers = new Map<string, string | PageHandler>([['/', '<!doctype html><title>Home</title><h1>Home</h1>']])
+  const requests: string[] = []
+  const server = createServer((request, response) => {
+    requests.push(request.url ?? '')
+    const content = handlers.get((request.url ?? '').split('?')[0] ?? '')
     if (typeof content === 'function') content(request, response)
     else {
       response.writeHead(content === undefined ? 404 : 200, { 'content-type': 'text/html; charset=utf-8' })
       response.end(content ?? 'not here')
     }
-  }
-
-  /** As if it were started anew. */
-  clear(): void {
-    this.handlers = new Map([['/', '<!doctype html><title>Home</title><h1>Home</h1>']])
-    this.requests = []
-    this.#server.closeAllConnections()
-  }
-
-  /** It does not keep the process running. */
-  unref(): void {
-    this.#server.unref()
-  }
-
-  async close(): Promise<void> {
-    this.#server.closeAllConnections()
-    this.#server.close()
-    await once(this.#server, 'close')
+  }).listen(0, clusterHost ?? '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const authority = `${hostName}:${port}`
+  return {
+    port,
+    url: `http://${authority}`,
+    allowed: authority,
+    trusted: { OverrideSecurityRestrictionsOnInsecureOrigin: [`http://${authority}`] },
+    requests,
+    serve: (path, content) => void handlers.set(path, content),
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      server.close()
+      await once(server, 'close')
+    },
   }
 }

@@ -38,12 +38,19 @@ export async function agentProcess(sessionId: string): Promise<number> {
 export async function processesOf(sessionId: string): Promise<readonly ProcessInfo[]> {
   const processes = await listProcesses()
   const folder = `/${machineOf(sessionId)}/`
-  const machine = new Set(processes.filter(({ command }) => command.includes(folder)).map(({ pid }) => pid))
-  for (let size = -1; size !== machine.size; ) {
-    size = machine.size
-    for (const { pid, parent } of processes) if (machine.has(parent)) machine.add(pid)
+  return withDescendants(processes, ({ command }) => command.includes(folder))
+}
+
+function withDescendants(
+  processes: readonly ProcessInfo[],
+  isFirst: (candidate: ProcessInfo) => boolean,
+): readonly ProcessInfo[] {
+  const found = new Set(processes.filter(isFirst).map(({ pid }) => pid))
+  for (let size = -1; size !== found.size; ) {
+    size = found.size
+    for (const { pid, parent } of processes) if (found.has(parent)) found.add(pid)
   }
-  return processes.filter(({ pid }) => machine.has(pid))
+  return processes.filter(({ pid }) => found.has(pid))
 }
 
 async function findBrowser(sessionId: string): Promise<ProcessInfo> {
@@ -70,9 +77,9 @@ export async function egressProcess(dataFolder: string): Promise<number> {
   return egress.pid
 }
 
-/** berth's own processes: the server, egress and the agents, without browsers, displays and the database. */
+/** The own processes of a berth: the server, egress and the agents, without browsers, displays and the database. */
 export async function serviceProcesses(serverPid: number): Promise<readonly number[]> {
-  const processes = await listProcesses()
+  const processes = withDescendants(await listProcesses(), ({ pid }) => pid === serverPid)
   const isOurs = ({ pid, command }: ProcessInfo) =>
     pid === serverPid || /\/opt\/berth\/node|\/egress\/[^/]+\/(main|worker)\.mjs/.test(command)
   return processes.filter(isOurs).map(({ pid }) => pid)

@@ -12,13 +12,13 @@ interface StartedServer extends AsyncDisposable {
   readonly dataFolder: string
 }
 
-/** Several berths on one database, behind one address that gives each connection to the next of them. */
+/** Several berths on one database, behind one address whose connections go to each of them in turn. */
 export class SharedBerths<Server extends StartedServer> implements AsyncDisposable {
   readonly storage: SharedStorage
   readonly #startOne: (options: StartOptions) => Promise<Server>
   readonly #balancer: Balancer
   readonly #servers: Server[] = []
-  /** They still own their data folders. */
+  /** Kept, because they own their data folders. */
   readonly #ended: Server[] = []
   readonly #portOf = new Map<Server, number>()
 
@@ -39,12 +39,12 @@ export class SharedBerths<Server extends StartedServer> implements AsyncDisposab
     return new SharedBerths(startOne, storage, await Balancer.open())
   }
 
-  /** The address of all. */
+  /** The address shared by all. */
   get url(): string {
     return this.#balancer.url
   }
 
-  /** Starts one more server, or, in its data folder and at its port, the next one of a server that has ended. */
+  /** Starts one more server or, with the data folder and port of a server that has ended, its successor. */
   async start({ flags = [], environment = {}, ...options }: StartOptions = {}, before?: Server): Promise<Server> {
     const port = (before && this.#portOf.get(before)) ?? (await freePort())
     if (before) this.#ended.push(...this.#servers.splice(this.#servers.indexOf(before), 1))
@@ -60,7 +60,7 @@ export class SharedBerths<Server extends StartedServer> implements AsyncDisposab
     return server
   }
 
-  /** The balancer gives connections to these alone, as when it has noticed that the others are gone. */
+  /** Makes the balancer use only these servers, as if it had noticed that the others are gone. */
   use(servers: readonly Server[]): void {
     this.#balancer.use(servers.flatMap((server) => this.#portOf.get(server) ?? []))
   }

@@ -1,6 +1,7 @@
+import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
-import { type AddressInfo, createServer } from 'node:net'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { startFauxqs } from 'fauxqs'
 import pg from 'pg'
@@ -8,12 +9,12 @@ import pg from 'pg'
 const bucket = 'berth-shared'
 const databaseName = 'shared'
 
-/** A berth that has a PostgreSQL of its own. */
+/** A berth with a PostgreSQL of its own. */
 interface DatabaseHolder extends AsyncDisposable {
   readonly dataFolder: string
 }
 
-/** What several berths on this host have in common: a database, in the PostgreSQL of another berth, and a bucket. */
+/** What several berths on this host share: a database, in the PostgreSQL of another berth, and a bucket. */
 export class SharedStorage implements AsyncDisposable {
   readonly database: pg.Client
   readonly #databaseUrl: string
@@ -65,7 +66,7 @@ export class SharedStorage implements AsyncDisposable {
   }
 }
 
-/** PostgreSQL itself tells where its socket is. */
+/** PostgreSQL itself records the folder of its socket. */
 async function readDatabaseUrl(dataFolder: string): Promise<(database: string) => string> {
   const [password, process] = await Promise.all([
     readFile(join(dataFolder, 'postgres-password'), 'utf8'),
@@ -75,12 +76,18 @@ async function readDatabaseUrl(dataFolder: string): Promise<(database: string) =
   return (database) => `postgres://berth:${password}@localhost/${database}?host=${encodeURIComponent(socketFolder)}`
 }
 
-/** A port that nothing listened at a moment ago. */
+/** A free port outside the range from which the system takes ports by itself. */
 export async function freePort(): Promise<number> {
-  const listener = createServer().listen(0, '127.0.0.1')
-  await once(listener, 'listening')
-  const { port } = listener.address() as AddressInfo
-  listener.close()
-  await once(listener, 'close')
-  return port
+  for (;;) {
+    const port = randomInt(20_000, 32_768)
+    const listener = createServer().listen(port, '127.0.0.1')
+    const isFree = await once(listener, 'listening').then(
+      () => true,
+      () => false,
+    )
+    if (!isFree) continue
+    listener.close()
+    await once(listener, 'close')
+    return port
+  }
 }

@@ -13,15 +13,15 @@ export interface Video {
   readonly width: number
   readonly height: number
   readonly seconds: number
-  /** Between two of its frames, at most. */
+  /** The longest time between two frames. */
   readonly longestFrameSeconds: number
-  /** How many of its frames, decoded, differ from the one before. */
+  /** How many decoded frames differ from the previous one. */
   readonly differentFrames: number
   /** The average brightness of the last frame, from 16 to 235. */
   readonly brightness: number
 }
 
-/** Reads a whole video and decodes every frame of it. Rejects when any of it is damaged. */
+/** Reads a whole video and decodes every frame. Rejects if any part is damaged. */
 export async function readVideo(content: Uint8Array): Promise<Video> {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'berth-video-'))
   const path = join(folder.path, 'video.mp4')
@@ -49,7 +49,7 @@ export async function readVideo(content: Uint8Array): Promise<Video> {
   }
 }
 
-/** Of lines of ffmpeg's `framemd5`: stream, time of decoding, time of display, duration, size, hash. */
+/** Parses lines of ffmpeg's `framemd5`: stream, decoding time, display time, duration, size, hash. */
 function readFrames(text: string): Pick<Video, 'differentFrames' | 'longestFrameSeconds'> {
   const [, unit = '1', unitsPerSecond = '1'] = /^#tb 0: (\d+)\/(\d+)$/m.exec(text) ?? []
   const frames = text.split('\n').filter((line) => line.startsWith('0,'))

@@ -34,7 +34,7 @@ fail() {
   exit 1
 }
 
-# Neither manuals nor translations. Licenses stay.
+# Leaves out manuals and translations. Licenses stay.
 debian_options=(
   --dpkgopt='path-exclude=/usr/share/man/*'
   --dpkgopt='path-exclude=/usr/share/locale/*'
@@ -46,7 +46,7 @@ debian_options=(
 build() {
   local target=$1 image=localhost/berth-$1:$tag archive=$out/berth-$1.tar packages system started=$SECONDS
   packages=$(node "$checkout/scripts/images/list-packages.ts" "$target" | paste -sd,)
-  # Another list is another system.
+  # Another list results in another image.
   system=$cache/$target-$(sha256sum <<<"$packages" | head -c 8).tar
   build_debian_system "$system" "$packages" "${debian_options[@]}"
   root=$(mktemp -d "$cache/root-XXXXXX")
@@ -57,7 +57,7 @@ build() {
   (cd "$checkout" && node scripts/images/write-sbom.ts "$root" "berth-$target" "$out/berth-$target.cdx.json") >&2
   say "$target: packing $(du -sh "$root" | cut -f1)"
   rm -rf "$root"/var/cache/apt/* "$root"/var/lib/apt/lists/* "$root"/var/log/*
-  # The same content makes the same image.
+  # The same content results in the same image.
   tar -C "$root" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --numeric-owner -cf "$archive.layer" .
   node "$checkout/scripts/images/pack-image.ts" "$archive.layer" "$archive" "$image" "$(node "$checkout/scripts/images/image-config.ts" "$target")"
   rm -rf "$archive.layer" "$root"
@@ -90,7 +90,7 @@ while [ $# -gt 0 ]; do
 done
 
 [ "$(id -u)" = 0 ] || fail 'needs root, to unpack a system'
-# The lock file and the day decide the content, and the commit dates it.
+# The lock file and the day determine the content; the commit determines its date.
 SOURCE_DATE_EPOCH=$(git -C "$checkout" log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
 trap remove_root EXIT

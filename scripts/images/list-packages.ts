@@ -2,14 +2,14 @@ import { systemPackages } from '@berth/server/host-checks/system-packages.ts'
 
 /** Prints the Debian packages of an image: `node scripts/images/list-packages.ts machine|server|standalone`. */
 
-// Certificates, by which programs of a session verify what they connect to.
+// Certificates, with which programs of a session verify their connections.
 const machine = ['ca-certificates', ...systemPackages.filter(({ isForTests }) => !isForTests).map(({ name }) => name)]
 
 const packagesOf: Readonly<Record<string, readonly string[]>> = {
   machine,
-  // Node.js comes with the programs, and the servers start none of the others.
+  // Node.js is part of the programs, and servers start none of the other packages.
   server: ['ca-certificates'],
-  // Its first process: PostgreSQL and egress leave the process that started them, and something has to reap them.
+  // The first process of the container, which reaps orphans: PostgreSQL and egress outlive the process that started them.
   standalone: [...machine, 'tini'],
 }
 

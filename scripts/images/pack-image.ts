@@ -36,7 +36,7 @@ try {
   await writeFile(join(folder, 'config.json'), JSON.stringify(image))
   const manifest = [{ Config: 'config.json', RepoTags: [name], Layers: ['layer.tar'] }]
   await writeFile(join(folder, 'manifest.json'), JSON.stringify(manifest))
-  // A link, which tar follows: the layer is large.
+  // A link that tar follows, because the layer is large.
   await symlink(resolve(layer), join(folder, 'layer.tar'))
   const files = ['manifest.json', 'config.json', 'layer.tar']
   await run('tar', ['-c', '-h', '-f', out, '--mtime', created, '--owner=0', '--group=0', '-C', folder, ...files])

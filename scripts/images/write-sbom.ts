@@ -3,8 +3,8 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 
 /**
- * Writes what an image consists of, as CycloneDX: the npm packages of the lock file, as npm lists them, and the Debian
- * packages of the image's dpkg database. `node scripts/images/write-sbom.ts ROOT NAME OUT.json`
+ * Writes a bill of materials of an image as CycloneDX: the npm packages of the lock file, as npm lists them, and the
+ * Debian packages of the image's dpkg database. `node scripts/images/write-sbom.ts ROOT NAME OUT.json`
  */
 
 interface Component {
@@ -25,7 +25,7 @@ const npmArguments = ['sbom', '--sbom-format', 'cyclonedx', '--omit', 'dev', '--
 const { stdout } = await run('npm', npmArguments, { maxBuffer: 64 * 1024 ** 2 })
 const sbom = JSON.parse(stdout)
 sbom.metadata.component = { type: 'container', name, 'bom-ref': name, version: sbom.metadata.component.version }
-// Relations of npm's packages start at the checkout, which is no component here.
+// npm's dependency graph starts at the checkout, which is not a component here.
 sbom.dependencies = sbom.dependencies?.filter(({ ref }: { ref: string }) => !ref.startsWith('berth@'))
 sbom.components = [...sbom.components, ...debianPackages(await readFile(`${root}/var/lib/dpkg/status`, 'utf8'))]
 await writeFile(out, `${JSON.stringify(sbom, null, 2)}\n`)

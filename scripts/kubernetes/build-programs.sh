@@ -1,5 +1,5 @@
 #!/bin/bash
-# Builds the programs of a Kubernetes node from Go modules: build-programs.sh FOLDER. What is there already stays. Needs
+# Builds the programs of a Kubernetes node from Go modules: build-programs.sh FOLDER. Existing programs are kept. Needs
 # Go 1.26 and gcc. On two processors it takes about 15 minutes, on eight about 4.
 set -euo pipefail
 
@@ -30,7 +30,7 @@ build() {
   say "$(basename "$out") after $((SECONDS - started)) s"
 }
 
-# A module that requires nothing but the one to build, so that dependencies have the versions of its own go.mod.
+# A module that requires only the one to build, so that dependencies have the versions of its own go.mod.
 module_for() {
   local path=$1 version=$2 module
   module=$folder/module-$(tr / - <<<"$path")-$version
@@ -39,7 +39,8 @@ module_for() {
   printf '%s\n' "$module"
 }
 
-# Kubernetes' go.mod replaces the modules of its own repository by folders. Their releases are v0 with the same numbers.
+# Kubernetes' go.mod replaces the modules of its own repository with folders. Their releases are v0 with the same
+# numbers.
 kubernetes_module() {
   local module go_mod
   module=$(module_for k8s.io/kubernetes "$kubernetes")
@@ -51,7 +52,7 @@ kubernetes_module() {
       printf 'godebug default=go1.26\nrequire k8s.io/kubernetes %s\n' "$kubernetes"
       sed -nE "s#^\s*(replace )?(k8s.io/[a-z0-9-]+) => ./staging/.*#replace \2 => \2 v0.${kubernetes#v1.}#p" "$go_mod"
     } >"$module/go.mod"
-    # All programs at once: a go.mod that changes in between would have everything compiled again.
+    # All programs in one build: a changed go.mod in between would recompile everything.
     {
       printf '//go:build tools\n\npackage programs\n\nimport (\n'
       printf '\t_ "k8s.io/kubernetes/cmd/%s"\n' "${programs[@]}"
@@ -110,7 +111,7 @@ if missing containerd containerd-shim-runc-v2 ctr; then
   done
 fi
 if missing runc; then
-  # Without seccomp it starts no pod: the kubelet sets a filter for each.
+  # Without seccomp support it starts no pod, because the kubelet sets a filter for each.
   dpkg -s libseccomp-dev pkg-config >/dev/null 2>&1 || {
     say 'installing libseccomp-dev and pkg-config'
     DEBIAN_FRONTEND=noninteractive apt-get install -yqq --no-install-recommends libseccomp-dev pkg-config >&2
@@ -119,7 +120,7 @@ if missing runc; then
   CGO_ENABLED=1 build "$module" github.com/opencontainers/runc runc '' -tags seccomp
 fi
 if missing etcd; then
-  # Debian's tells no progress of a watch, and clients that stream what there is would list again and again.
+  # Debian's etcd does not report the progress of watches, so clients that stream lists would repeat them.
   CGO_ENABLED=0 build "$(module_for go.etcd.io/etcd/server/v3 "$etcd")" go.etcd.io/etcd/server/v3 etcd ''
 fi
 if missing helm; then

@@ -15,7 +15,7 @@ function eventually(check: () => Promise<void>): Promise<void> {
   return retry(check, patience)
 }
 
-/** On the first page of the session. The client connects for this alone. */
+/** Runs a function on the first page of the session, with a new connection. */
 async function onPage(address: string, act: (page: Page) => Promise<void>): Promise<void> {
   const browser = await chromium.connectOverCDP(address)
   try {
@@ -40,7 +40,7 @@ describe('the chart in a cluster', { skip: noInstall ?? false }, async () => {
     assert.deepEqual((await client.browsers.list()).items, [])
   })
 
-  it('serves a session by its Service, whose browser clients drive', async () => {
+  it('serves a session through its Service, with a browser that clients control', async () => {
     const session = await client.browsers.create({ headless: true })
 
     await onPage(session.cdp_ws_url, async (page) => {
@@ -51,7 +51,7 @@ describe('the chart in a cluster', { skip: noInstall ?? false }, async () => {
     kept = session
   })
 
-  it('goes on with its sessions, and with their pages, while an update replaces the server', async () => {
+  it('keeps its sessions and their pages while an update replaces the server', async () => {
     await berth.replaceServer()
 
     await eventually(() =>
@@ -59,7 +59,7 @@ describe('the chart in a cluster', { skip: noInstall ?? false }, async () => {
     )
   })
 
-  it('runs machines under its profile of system calls, and nothing of a pod as root', async () => {
+  it('runs machines with its seccomp profile, and no process of a pod as root', async () => {
     const { namespace } = berth
     const { items } = await berth.core.listNamespacedPod({
       namespace,
@@ -73,13 +73,13 @@ describe('the chart in a cluster', { skip: noInstall ?? false }, async () => {
     }
   })
 
-  it('lets only servers into machines, and machines neither to the API, the node, other pods nor metadata', async (context) => {
+  it('lets only servers connect to machines, and machines not to the API, the node, other pods or metadata', async (context) => {
     const { core, namespace } = berth
     const outsider = await berth.startOutsider()
     context.after(() => outsider[Symbol.asyncDispose]())
     const { spec } = await core.readNamespacedService({ namespace: 'default', name: 'kubernetes' })
 
-    // Policies come into force after their pods, and machines of the reserve come and go.
+    // Policies are applied after their pods start, and machines of the reserve change.
     await eventually(async () => {
       const { items } = await core.listNamespacedPod({ namespace })
       const named = (name: string) =>
@@ -95,21 +95,21 @@ describe('the chart in a cluster', { skip: noInstall ?? false }, async () => {
       const pod = metadata?.name ?? ''
       const byMachine = await berth.reachedFrom(pod, containerNames.egress, '/opt/berth/node', forbidden)
 
-      // Nothing is forbidden to the outsider: the addresses of the cluster lead somewhere.
+      // The outsider has no restrictions, so it verifies that the addresses of the cluster respond.
       assert.deepEqual([byOutsider, byMachine], [ofCluster, []])
     })
   })
 
-  it('leaves no machine of a session that was deleted', async () => {
+  it('removes the machine of a deleted session', async () => {
     const session = await client.browsers.create({ headless: true })
 
     await client.browsers.deleteByID(session.session_id)
 
-    // That of the other session, and the one that waits for the next.
+    // The machine of the other session, and the one in reserve.
     await eventually(async () => assert.equal((await berth.machines()).length, 2))
   })
 
-  it('takes everything with it that it has made, also the machines of sessions', async () => {
+  it('removes everything that it has created, including machines, when it is uninstalled', async () => {
     assert.equal((await client.browsers.retrieve(kept.session_id)).session_id, kept.session_id)
 
     await berth.uninstall()

@@ -29,7 +29,7 @@ function kindsOf(manifests: string): readonly string[] {
   return [...manifests.matchAll(/^kind: (\w+)$/gm)].map(([, kind]) => kind ?? '').toSorted()
 }
 
-/** The document of a kind whose name ends so. */
+/** The document of a kind whose name ends with the given text. */
 function documentOf(manifests: string, kind: string, name: string): string {
   const isWanted = (text: string) =>
     text.includes(`\nkind: ${kind}\n`) && new RegExp(`^  name: ${name}$`, 'm').test(text)
@@ -48,20 +48,20 @@ describe('the chart', { skip: noHelm ?? false }, () => {
     })
   }
 
-  it('makes what a server and its machines need, and nothing else unless asked', async () => {
+  it('creates only what a server and its machines need by default', async () => {
     assert.deepEqual(kindsOf(await render(...valuesFile('minimal'))), always)
   })
 
-  it('adds what is asked for', async () => {
+  it('adds optional parts', async () => {
     const added = ['ConfigMap', 'HTTPRoute', 'HorizontalPodAutoscaler', 'Ingress', 'ResourceQuota', 'ServiceMonitor']
-    // It brings a profile of its own, which the chart does not copy to nodes.
+    // The user brings a profile, which the chart does not copy to nodes.
     const copied = ['ConfigMap', 'DaemonSet']
     const expected = [...always, ...added].toSorted()
     for (const kind of copied) expected.splice(expected.indexOf(kind), 1)
     assert.deepEqual(kindsOf(await render(...valuesFile('full'))), expected)
   })
 
-  it('gives one server without a bucket a volume, and ends it before the next begins', async () => {
+  it('gives a single server without a bucket a volume, and stops it before the next one starts', async () => {
     const manifests = await render('--set', 'existingSecret=berth')
 
     assert.ok(kindsOf(manifests).includes('PersistentVolumeClaim'))
@@ -69,7 +69,7 @@ describe('the chart', { skip: noHelm ?? false }, () => {
     assert.doesNotMatch(manifests, /BERTH_SERVER_ADDRESS/)
   })
 
-  it('lets servers with a bucket know each other, and replaces several one after another', async () => {
+  it('lets servers with a bucket know each other, and replaces them one at a time', async () => {
     const flags = ['--set', 'existingSecret=berth,blobs.bucket=profiles,server.replicas=3']
     const manifests = await render(...flags)
 
@@ -80,7 +80,7 @@ describe('the chart', { skip: noHelm ?? false }, () => {
     assert.match(deployment, /BERTH_SERVER_ADDRESS, value: "http:\/\/\$\(POD_IP\):8080"/)
   })
 
-  it('scales by the metrics that the example for prometheus-adapter makes', async () => {
+  it('scales by the metrics of the example for prometheus-adapter', async () => {
     const scaler = documentOf(await render(...valuesFile('full')), 'HorizontalPodAutoscaler', 'berth')
     const adapter = await readFile(join(chart, 'examples/prometheus-adapter.yaml'), 'utf8')
     const source = await readFile(join(checkout, 'packages/server/src/features/service/metrics.ts'), 'utf8')
@@ -95,7 +95,7 @@ describe('the chart', { skip: noHelm ?? false }, () => {
     assert.doesNotMatch(deployment, /^ {2}replicas:/m)
   })
 
-  it('names the profile of system calls by its content, for the pods and for the copy on the nodes', async () => {
+  it('names the seccomp profile by its content, in the pods and in the copy on the nodes', async () => {
     const manifests = await render(...valuesFile('minimal'))
 
     const [, profile] =
@@ -104,7 +104,7 @@ describe('the chart', { skip: noHelm ?? false }, () => {
     assert.ok(documentOf(manifests, 'DaemonSet', 'berth-seccomp').includes(`target=/profiles/${profile}\n`))
   })
 
-  it('lets only servers into machines, and machines out of no private network', async () => {
+  it('lets only servers connect to machines, and machines not to private networks', async () => {
     const policy = documentOf(await render(...valuesFile('minimal')), 'NetworkPolicy', 'berth-machines')
     assert.match(policy, /matchLabels: { app.kubernetes.io\/name: berth-machine }/)
     assert.match(policy, /app.kubernetes.io\/name: berth-server\n.*\n +ports: \[{ protocol: TCP, port: 8443 }\]/)
@@ -113,7 +113,7 @@ describe('the chart', { skip: noHelm ?? false }, () => {
     }
   })
 
-  it('grants a server nothing but its machines and their secrets', async () => {
+  it('grants a server access only to its machines and their secrets', async () => {
     const role = documentOf(await render(...valuesFile('minimal')), 'Role', 'berth')
     const granted = [...role.matchAll(/resources: \[([^\]]+)\].*verbs: \[([^\]]+)\]/g)].map(([, what, verbs]) => [
       what,
@@ -136,9 +136,9 @@ describe('the chart', { skip: noHelm ?? false }, () => {
       flags: ['--set', 'existingSecret=berth,server.replicas=2'],
       message: /several servers need blobs.bucket/,
     },
-    { what: 'a log level that there is not', flags: ['--set', 'server.logLevel=loud'], message: /logLevel/ },
+    { what: 'an unknown log level', flags: ['--set', 'server.logLevel=loud'], message: /logLevel/ },
     {
-      what: 'a wait beyond that of a start',
+      what: 'a wait longer than that of a start',
       flags: ['--set', 'machines.pendingSeconds=41'],
       message: /pendingSeconds/,
     },

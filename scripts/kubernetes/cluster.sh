@@ -41,7 +41,7 @@ install_packages() {
   DEBIAN_FRONTEND=noninteractive apt-get install -yqq --no-install-recommends "${missing[@]}" >&2
 }
 
-# A control group of the cluster's own in each hierarchy, below the one of this process: the node takes it for the root.
+# A control group for the cluster in each hierarchy, below the one of this process: the node uses it as its root.
 make_groups() {
   local controllers path group
   while IFS=: read -r _ controllers path; do
@@ -51,7 +51,7 @@ make_groups() {
     mkdir -p "$group"
     groups+=("$group")
     if [ "$controllers" = cpuset ]; then
-      # A new group has none of either, and nothing may enter it so.
+      # A new cpuset has neither processors nor memory, and no process can enter it like that.
       cat "$(dirname "$group")/cpuset.cpus" >"$group/cpuset.cpus"
       cat "$(dirname "$group")/cpuset.mems" >"$group/cpuset.mems"
     fi

@@ -33,7 +33,7 @@ wait_until() {
 prepare_network() {
   hostname node1
   ip link set lo up
-  # An address that is no loopback, in a network that no packet leaves.
+  # An address that is not loopback, in a network that no packet leaves.
   ip link add node0 type bridge
   ip addr add "$address/24" dev node0
   ip link set node0 up
@@ -51,13 +51,13 @@ prepare_files() {
   done
   umount -l /sys/fs/cgroup/systemd /sys/fs/cgroup/unified 2>/dev/null || true
   if [ -d /sys/fs/cgroup/systemd ]; then mount -t cgroup -o none,name=systemd cgroup /sys/fs/cgroup/systemd; fi
-  # The kubelet and kube-proxy write settings of the whole host. They get files of their own.
+  # The kubelet and kube-proxy write settings of the whole host, so they get files of their own.
   for setting in vm/overcommit_memory vm/panic_on_oom kernel/panic kernel/panic_on_oops kernel/keys/root_max{keys,bytes}; do
     file=$work/sysctl-${setting//\//-}
     cat "/proc/sys/$setting" >"$file"
     mount --bind "$file" "/proc/sys/$setting"
   done
-  # The kernel lets user namespaces mount a proc only where there is one with nothing mounted over it.
+  # The kernel lets user namespaces mount a proc only if one exists with nothing mounted over it.
   mount -t proc proc "$work/proc"
   mount -t tmpfs tmpfs /run
   mkdir -p /run/{containerd,lock} /var/lib/{kubelet,cni}
@@ -68,7 +68,7 @@ prepare_files() {
   mkdir -p /var/log/{pods,containers}
 }
 
-# A client's configuration, by a token: write_client NAME USER [GROUP]
+# A client configuration with a token: write_client NAME USER [GROUP]
 write_client() {
   local name=$1 user=$2 group=${3:-} token
   token=$(openssl rand -hex 16)
@@ -141,7 +141,7 @@ start_api() {
 }
 
 start_controllers() {
-  # By default it binds 50 pods a second, which would bound every bench.
+  # The default is 50 bindings a second, which would limit every benchmark.
   kube-scheduler --kubeconfig="$work/scheduler.conf" --authentication-kubeconfig="$work/scheduler.conf" \
     --authorization-kubeconfig="$work/scheduler.conf" --leader-elect=false --bind-address=127.0.0.1 \
     --kube-api-qps=1000 --kube-api-burst=2000 >"$logs/scheduler.log" 2>&1 &
@@ -162,7 +162,7 @@ failCgroupV1: false
 failSwapOn: false
 containerRuntimeEndpoint: unix:///run/containerd/containerd.sock
 resolvConf: ""
-# The disk is the host's, however full it is.
+# The disk belongs to the host, however full it is.
 imageGCHighThresholdPercent: 100
 evictionHard: { nodefs.available: "0%", imagefs.available: "0%", nodefs.inodesFree: "0%", memory.available: 100Mi }
 localStorageCapacityIsolation: false
@@ -171,7 +171,7 @@ YAML
     --node-ip="$address" --root-dir=/var/lib/kubelet >"$logs/kubelet.log" 2>&1 &
 }
 
-# Services, as in other clusters. Settings of connection tracking are the whole host's, and stay as they are.
+# Services as in other clusters. Connection tracking settings belong to the whole host, and stay unchanged.
 start_proxy() {
   cat >"$work/proxy.yaml" <<YAML
 apiVersion: kubeproxy.config.k8s.io/v1alpha1
@@ -210,8 +210,8 @@ start_kubelet
 start_proxy
 wait_until 'the node is ready' kubectl wait --for=condition=Ready node/node1 --timeout=1s
 start_policies
-# Pods cannot be created in the namespace before.
+# Pods cannot be created before this account exists.
 wait_until 'the default service account is there' kubectl --namespace default get serviceaccount default
 touch "$work/ready"
-# One that ends ends the cluster.
+# The first that ends stops the cluster.
 wait -n

@@ -16,18 +16,18 @@ const { env } = process
 const images = { server: env.BERTH_TEST_KUBERNETES_SERVER_IMAGE, machine: env.BERTH_TEST_KUBERNETES_IMAGE }
 /** An address of this host that pods reach. */
 const host = env.BERTH_TEST_KUBERNETES_HOST
-/** In the cluster's cache where the project brings the cluster up. */
+/** In the cluster's cache if the project starts the cluster. */
 const helm = join(env.BERTH_KUBERNETES_CACHE ?? join(homedir(), '.cache/kube-1.37.2'), 'helm')
 const secretName = 'berth-settings'
 const installLimitMilliseconds = 240_000
 
-/** Why the chart cannot be installed here, or nothing. */
+/** Why the chart cannot be installed here; undefined if it can. */
 export const noInstall =
   env.BERTH_TEST_KUBERNETES === '1' && images.server && images.machine && host
     ? undefined
     : 'needs a cluster with both images, and BERTH_TEST_KUBERNETES_HOST: an address of this host that pods reach'
 
-/** The chart in a namespace of its own, with a PostgreSQL and a bucket by address, as helm installs it. */
+/** The chart in a namespace of its own, installed by helm, with the addresses of a PostgreSQL and a bucket. */
 export class TestInstallation implements AsyncDisposable {
   readonly namespace: string
   readonly core: CoreV1Api
@@ -41,7 +41,7 @@ export class TestInstallation implements AsyncDisposable {
     this.apps = config.makeApiClient(AppsV1Api)
   }
 
-  /** The namespace, and what an operator brings: a database, a bucket, and a Secret with how to reach them. */
+  /** Creates the namespace, and what an operator provides: a database, a bucket, and a Secret with their addresses. */
   static async open(): Promise<TestInstallation> {
     const config = new KubeConfig()
     config.loadFromDefault()
@@ -89,7 +89,7 @@ export class TestInstallation implements AsyncDisposable {
     this.#values = Object.entries(values).flatMap(([name, value]) => ['--set-string', `${name}=${value}`])
   }
 
-  /** Resolves when helm says that all of it is ready. */
+  /** Resolves when helm reports that everything is ready. */
   async install(): Promise<void> {
     const flags = ['--wait', '--timeout', '3m', ...this.#values]
     await this.#helm('install', 'berth', chart, ...flags).catch(async (cause: Error) => {
@@ -97,7 +97,7 @@ export class TestInstallation implements AsyncDisposable {
     })
   }
 
-  /** As an update does: the server that is there goes when the next one is ready. */
+  /** Like an update: the old server stops when the next one is ready. */
   async replaceServer(): Promise<void> {
     await this.#kubectl('rollout', 'restart', 'deployment/berth')
     await this.#kubectl('rollout', 'status', 'deployment/berth', '--timeout', '120s')
@@ -107,7 +107,7 @@ export class TestInstallation implements AsyncDisposable {
     await this.#helm('uninstall', 'berth', '--wait', '--timeout', '2m')
   }
 
-  /** What the log says of the first start. */
+  /** The API key in the log of the first start. */
   async firstKey(): Promise<string> {
     const log = await this.#log()
     const ready = log.split('\n').find((line) => line.startsWith('{"event":"ready"'))
@@ -125,7 +125,7 @@ export class TestInstallation implements AsyncDisposable {
     return name === undefined ? 'there is no pod' : this.core.readNamespacedPodLog({ namespace, name })
   }
 
-  /** By the address of the Service, as clients in the cluster reach it. */
+  /** Uses the address of the Service, like clients in the cluster. */
   async client(): Promise<Kernel> {
     const { namespace } = this
     const { spec } = await this.core.readNamespacedService({ namespace, name: 'berth' })
@@ -133,14 +133,14 @@ export class TestInstallation implements AsyncDisposable {
     return new Kernel({ apiKey: await this.firstKey(), baseURL })
   }
 
-  /** The pods of machines by their names. */
+  /** Names of the machine pods. */
   async machines(): Promise<readonly string[]> {
     const labelSelector = 'app.kubernetes.io/name=berth-machine'
     const { items } = await this.core.listNamespacedPod({ namespace: this.namespace, labelSelector })
     return items.map(({ metadata }) => metadata?.name ?? '')
   }
 
-  /** Which of the addresses (`host:port`) a pod reaches from its own network. */
+  /** Which of the addresses (`host:port`) a pod can reach from its own network. */
   async reachedFrom(
     pod: string,
     container: string,
@@ -162,7 +162,7 @@ export class TestInstallation implements AsyncDisposable {
     return { name, [Symbol.asyncDispose]: remove }
   }
 
-  /** All that is in the namespace but what was there before the install. */
+  /** Everything in the namespace except what existed before the install. */
   async remains(): Promise<readonly string[]> {
     const kinds = 'all,configmaps,secrets,serviceaccounts,roles,rolebindings,networkpolicies,pdb,pvc,hpa,leases'
     const { stdout } = await this.#kubectl('get', kinds, '--output', 'name')
@@ -193,7 +193,7 @@ export class TestInstallation implements AsyncDisposable {
   }
 }
 
-/** A script for Node.js that writes which of them take a connection. */
+/** A script for Node.js that prints which of them accept a connection. */
 function connectTo(targets: readonly string[]): string {
   return `const { connect } = require('node:net')
 const attempt = (target) => new Promise((resolve) => {

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { containerProfile } from '@berth/server/drivers/kubernetes/container-profile.ts'
 
 /**
- * Writes the profile of system calls that the chart gives to machines, and compose.yaml to berth. With `--check` it only
- * reports files that are not up to date.
+ * Writes the seccomp profiles that the chart gives to machines and compose.yaml to berth. With `--check` it only reports
+ * whether the files are up to date.
  */
 const machine = containerProfile()
 // Docker before 22 does not know `defaultErrnoRet`, and glibc takes the older way only when this call seems unknown.

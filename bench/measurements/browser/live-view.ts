@@ -15,7 +15,7 @@ export const idleBytesName = (shape: Shape) => `received by a viewer in 10 s of 
 
 const settleMilliseconds = 3_000
 
-/** Changes the colour of its middle with every click and key. */
+/** Changes the colour of its centre with every click and key. */
 const remotePage = `<!doctype html><body style="margin:0"><div id="box" style="position:fixed;inset:25%;background:rgb(0,0,200)"></div>
 <script>
   let isLit = false
@@ -24,7 +24,7 @@ const remotePage = `<!doctype html><body style="margin:0"><div id="box" style="p
   addEventListener('keydown', change)
 </script>`
 
-/** In the viewer: when the picture of the box changes, beside the pointer, after an event, in milliseconds. */
+/** Runs in the viewer: milliseconds from an event until the picture of the box changes, beside the pointer. */
 const watch = `(() => {
   const canvas = document.querySelector('canvas')
   const context = canvas.getContext('2d')
@@ -49,7 +49,10 @@ const watch = `(() => {
   })
 })()`
 
-/** Measures how soon viewers see what they do, and what watching costs, beside noVNC on a bare VNC server. */
+/**
+ * Measures how soon viewers see the effect of their input, and the cost of watching, beside noVNC with a bare VNC
+ * server.
+ */
 export async function measureLiveView(context: BenchContext): Promise<void> {
   const args = process.getuid?.() === 0 ? ['--no-sandbox'] : []
   await using stack = new AsyncDisposableStack()
@@ -84,7 +87,7 @@ async function measureShape(
     viewers.push(viewer)
   }
   const times = new Map(viewers.map((viewer) => [viewer, { click: [] as number[], key: [] as number[] }]))
-  // The first of each loads code, and a click gives the page the focus.
+  // The first round loads code, and a click focuses the page.
   for (const viewer of viewers) for (const action of actions) await latencyOf(viewer, action)
   for (let round = 0; round < 5 * rounds; round += 1) {
     for (const [viewer, own] of times) for (const action of actions) own[action].push(await latencyOf(viewer, action))

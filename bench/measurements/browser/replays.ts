@@ -4,14 +4,14 @@ import { differenceByPart, memoryByPart, type PartSums, processorTimeDuring } fr
 import { type BenchSession, recorderPart, type Service, type Shape } from '../../services/service.ts'
 import type { BenchContext } from '../measurement.ts'
 
-/** The most that a session without a GPU may be recorded at. */
+/** The maximum frame rate for a session without a GPU. */
 const framesPerSecond = 20
 const settleMilliseconds = 3_000
 const what = `recording of 1920x1080 at ${framesPerSecond} frames`
 
-/** Of everything, the browser too: a headless one draws its pages for the recording. */
+/** Of all processes including the browser: a headless one draws its pages for the recording. */
 export const recordingTimeName = (shape: Shape) => `1 s of a ${what}, ${shape}`
-/** Of the encoder of one more recording beside one, as of one more session: their libraries are shared. */
+/** Of the encoder of a second recording beside a first one, because encoders share libraries. */
 export const recordingMemoryName = (shape: Shape) => `memory of a ${what}, ${shape}`
 
 /** Text that moves with every frame. */
@@ -33,7 +33,7 @@ async function measureShape({ pages, figures, idleSeconds }: BenchContext, servi
   await using stack = new AsyncDisposableStack()
   const session = await service.create(shape)
   stack.defer(() => session.end())
-  if (!session.read) return // No service: it records nothing.
+  if (!session.read) return // The service has no API, so it records nothing.
   const client = await CdpClient.open(session.cdpUrl)
   stack.defer(() => client.close())
   await client.openPage(`${pages.url}/moving`)

@@ -18,7 +18,7 @@ const everyCategory = [
   'platform',
 ]
 
-/** What is captured in turn, in one session. */
+/** What is captured in each case, in one session. */
 const captures = {
   off: { enabled: false },
   default: { enabled: true },
@@ -35,11 +35,11 @@ export const eventRateName = 'telemetry events of 20 sessions, stored'
 
 const perTurn = 5
 const observedSessions = 20
-/** Below what an agent takes at once. */
+/** Below the limit of an agent. */
 const eventsOfEach = 2_000
 const storedLimitMilliseconds = 120_000
 
-/** What a page of a shop may do: requests, changes of the document with layouts, some messages, some computing. */
+/** Typical work of a shop's page: requests, document changes with layouts, some messages, some computation. */
 const work = `(async () => {
   for (let request = 0; request < 10; request++) await (await fetch('/script')).text()
   for (let change = 0; change < 200; change++) {
@@ -61,7 +61,7 @@ export async function measureTelemetry(context: BenchContext): Promise<void> {
   }
 }
 
-/** The same page of one session, with what is captured changed in turn, so that noise affects all of it. */
+/** The same page of one session, alternating between the cases, so that noise affects all of them. */
 async function measurePage(service: Service, { pages, figures, rounds }: BenchContext): Promise<void> {
   await using stack = new AsyncDisposableStack()
   const session = await service.create('headless')
@@ -73,7 +73,7 @@ async function measurePage(service: Service, { pages, figures, rounds }: BenchCo
   await client.send('Page.enable', {}, page)
   const loadAndWork = async () => {
     await client.send('Page.navigate', { url: browserPage(pages) }, page)
-    // Its script has counted the cells.
+    // Set when its script has counted the cells.
     while ((await client.evaluate(page, 'document.readyState + document.title')) !== 'complete400') await delay(1)
     await client.send('Runtime.evaluate', { expression: work, awaitPromise: true }, page)
   }
@@ -81,14 +81,14 @@ async function measurePage(service: Service, { pages, figures, rounds }: BenchCo
   for (let round = 0; round < rounds; round++) {
     for (const [captured, own] of times) {
       await setTelemetry(session, captures[captured])
-      await loadAndWork() // What is attached after a change of settings is no cost of a page.
+      await loadAndWork() // Excludes the cost of attaching after a change of settings.
       for (let turn = 0; turn < perTurn; turn++) own.push(await timeOf(loadAndWork))
     }
   }
   for (const [captured, samples] of times) figures.add(service.name, pageWorkName(captured), 'ms', samples)
 }
 
-/** Pages of many sessions tell as fast as they can. */
+/** Pages of many sessions cause events as fast as they can. */
 async function measureEvents(service: Service, { figures, maxSessions }: BenchContext): Promise<void> {
   await using stack = new AsyncDisposableStack()
   const count = Math.min(observedSessions, maxSessions)

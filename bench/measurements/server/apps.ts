@@ -32,7 +32,7 @@ app.action('work', async (ctx, payload?: unknown) => {
 if (process.env.BENCH_RUNTIME) process.exit(0)
 `
 
-/** Measures invocations and deployments, in a berth of their own. Fails when an invocation does. */
+/** Measures invocations and deployments in a berth of their own. Fails if an invocation fails. */
 export async function measureApps({ figures, rounds }: BenchContext): Promise<void> {
   await using stack = new AsyncDisposableStack()
   const registry = stack.use(await PackageRegistry.open())
@@ -65,11 +65,14 @@ interface ColdInvokes {
   readonly environment: Readonly<Record<string, string>>
   readonly archive: Uint8Array
   readonly rounds: number
-  /** How many machines wait for an app before each. */
+  /** How many machines must wait for apps before each invocation. */
   readonly reserve: number
 }
 
-/** Milliseconds beyond the handler of invocations whose app has no machine, and of its runtime alone before each. */
+/**
+ * Milliseconds beyond the handler for invocations of an app without a machine, and for its runtime alone, measured
+ * before each.
+ */
 async function coldInvokes({ environment, archive, rounds, reserve }: ColdInvokes) {
   const BERTH_RESERVE = reserve > 0 ? `app=${reserve}` : 'off'
   await using berth = await Berth.start({ environment: { ...environment, BERTH_RESERVE }, isOwnGroup: true })
@@ -147,7 +150,7 @@ async function send<Reply>(berth: Berth, path: string, init: RequestInit = {}): 
   return (await response.json()) as Reply
 }
 
-/** The same code, loaded in the same way by a process of this host, until it has registered its actions. */
+/** Loads the same code in the same way in a process of this host, until it has registered its actions. */
 async function startRuntime(): Promise<number> {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'berth-bench-app-'))
   await writeFile(join(folder.path, 'package.json'), '{"type":"module"}')

@@ -61,7 +61,7 @@ function openTools(
   return name === '@playwright/mcp' ? openPlaywrightTools(session.cdp_ws_url) : openDevtoolsTools(session.cdp_ws_url)
 }
 
-/** Resolves with whether everything that was to be read was there. */
+/** Resolves with whether all expected texts were found. */
 async function solve(host: ToolHost, { steps }: Task, url: string): Promise<boolean> {
   const client = new ScriptedClient(host, performance.now() + taskLimitMilliseconds)
   await client.go(url)
@@ -70,7 +70,7 @@ async function solve(host: ToolHost, { steps }: Task, url: string): Promise<bool
   return isRead
 }
 
-/** Looks at a page only when it does not know an element yet, as a careful model does. */
+/** Takes a snapshot only if it does not know an element yet, like a careful model. */
 class ScriptedClient {
   readonly #host: ToolHost
   readonly #end: number

@@ -13,7 +13,7 @@ export const profileName = 'headless with a profile of 5 MiB: first CDP answer'
 const reserveSizes = { 'headless-profile': 3 }
 const quietMilliseconds = 1_000
 
-/** Random, so that no compression makes less of it. */
+/** Random, so that it cannot be compressed. */
 const fill = `new Promise((done, fail) => {
   const open = indexedDB.open('state', 1)
   open.onupgradeneeded = () => open.result.createObjectStore('parts')
@@ -27,7 +27,7 @@ const fill = `new Promise((done, fail) => {
   }
 })`
 
-/** Measures creates with a profile, beside bare Chromiums that are started with a copy of the same state. */
+/** Measures creates with a profile, beside bare Chromiums that start with a copy of the same state. */
 export async function measureProfiles({ pages, figures, rounds }: BenchContext): Promise<void> {
   await using bare = await startBareChromium()
   await using berth = await startReadyBerth(pages.allowed, reserveSizes)

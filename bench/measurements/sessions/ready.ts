@@ -27,7 +27,7 @@ const cases: readonly ReadyCase[] = [
   { shape: 'headful', client: 'Playwright', atOnce: 1 },
   { shape: 'headless', client: 'raw CDP', atOnce: poolSizes.headless },
 ]
-/** A figure must not be that of a processor that has just started browsers. */
+/** Lets the processor become idle after browsers have started. */
 const quietMilliseconds = 1_000
 
 export const readyWithSettings = 'ready headless, with viewport, proxy and an extension: created'
@@ -37,15 +37,15 @@ export function readyName({ shape, client, atOnce }: ReadyCase, step: Step): str
   return `ready ${shape}, ${client}, ${atOnce} at once: ${step}`
 }
 
-/** Gives out browsers that are ready, each once. */
+/** Provides browsers that are ready, each once. */
 interface ReadyBrowsers {
   readonly name: string
   take(shape: Shape): Promise<BenchSession>
-  /** Resolves when as many are ready as there are to be. */
+  /** Resolves when the configured number is ready. */
   filled(): Promise<void>
 }
 
-/** Measures creates that find a browser ready, beside a pool of bare Chromiums whose first pages have answered. */
+/** Measures creates for which a browser is ready, beside a pool of bare Chromiums whose first pages have answered. */
 export async function measureReady(context: BenchContext): Promise<void> {
   const { pages, figures, rounds } = context
   await using stack = new AsyncDisposableStack()
@@ -92,8 +92,8 @@ function barePool(name: string, create: (shape: Shape) => Promise<BenchSession>)
 }
 
 /**
- * Takes all ready browsers of the shape, one after the other or as many at once, and ends them together: no browser is
- * started while they follow each other closely.
+ * Takes all ready browsers of the shape, one at a time or several at once, and ends them together: no browser is
+ * started during a burst.
  */
 async function runBurst(browsers: ReadyBrowsers, each: ReadyCase, url: string): Promise<readonly Times[]> {
   await browsers.filled()

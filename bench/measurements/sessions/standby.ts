@@ -14,7 +14,7 @@ const reserveSizes = { headless: 5, headful: 0 }
 const sessionsToWake = 5
 const observedMilliseconds = 10_000
 
-/** Measures what sessions take that nobody uses, and how soon they are there again. */
+/** Measures the cost of unused sessions, and how soon they can be used again. */
 export async function measureStandby(context: BenchContext): Promise<void> {
   await using berth = await startReadyBerth(context.pages.allowed, reserveSizes)
   await measureWake(context, berth)
@@ -37,7 +37,7 @@ async function measureWake({ figures, rounds }: BenchContext, berth: ReadyBerth)
   for (const session of sessions) await session.end()
 }
 
-/** Of as many sessions as growth is measured with, a fifth has a client and so stays awake. */
+/** With as many sessions as for growth: a fifth has a client and so stays awake. */
 async function measureManyFrozen({ figures, rounds, maxSessions }: BenchContext, berth: ReadyBerth): Promise<void> {
   const sessions = await createSessions(berth, maxSessions)
   const used = await Promise.all(
@@ -68,7 +68,7 @@ async function measureManyFrozen({ figures, rounds, maxSessions }: BenchContext,
   for (const session of sessions) await session.end()
 }
 
-/** The browsers of which nothing runs. */
+/** The browsers that are completely frozen. */
 async function frozenBrowsers(berth: ReadyBerth) {
   const browsers = (await berth.processes()).filter(({ part }) => part === browserPart)
   const frozen = await Promise.all(browsers.map(({ pid }) => isFrozen(pid)))

@@ -29,7 +29,7 @@ export const secrets = {
 
 /** A complete berth on a host with a network of its own, where every forbidden connection reaches a canary. */
 export class AttackTarget {
-  /** The URL of the API. Sessions know it by its port on the host's loopback. */
+  /** The URL of the API. Sessions use its port on the host's loopback. */
   readonly url: string
   readonly client: Kernel
   readonly pid: number
@@ -84,7 +84,7 @@ export class AttackTarget {
 
 async function serve(networks: Networks, dataFolder: string, open: AsyncDisposableStack): Promise<ReadyMessage> {
   const args = ['serve', '--json', '--port', '0', '--data-dir', dataFolder]
-  // Programs that enter a machine from outside are no activity of it, and in a machine that stands by nothing is reached.
+  // Programs that enter a machine from outside do not count as activity, and a machine in standby is not reachable.
   const environment = { ...secrets, BERTH_RESERVE: 'off', BERTH_STANDBY: 'off' }
   const child = start([...networks.inHost, launcher, ...args], environment)
   const log: string[] = []

@@ -16,7 +16,7 @@ answers = [
 
 async def drive(address: str) -> None:
     script = base64.urlsafe_b64encode(json.dumps(answers).encode()).decode().rstrip("=")
-    # The scheme makes the script of the second address another one, which begins anew.
+    # Another scheme makes the script of the second address a different one, which starts again.
     model = ChatOpenAI(model="stand-in", api_key="none", base_url=f"{os.environ['MODEL_URL']}/{script}")
     session = BrowserSession(cdp_url=address, keep_alive=True)
     agent = Agent(task="Open the form.", llm=model, browser_session=session, use_vision=False, use_judge=False)

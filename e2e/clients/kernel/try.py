@@ -41,7 +41,7 @@ try:
 except NotFoundError:
     pass
 
-# The loopback that is the client's site is one that the operator allows.
+# The client's site is on the loopback, which the operator allows.
 registry = client.config_registry
 started = registry.resolve(url=f"{site}/", allowed_proxy_countries=["US"])
 result = registry.analyses.wait_for_result(started.analysis.id, poll_interval=0.5, max_wait_seconds=150)

@@ -34,7 +34,7 @@ const claimsFolder = '/run/berth/users'
 export interface BerthProcesses {
   readonly server: readonly ProcessInfo[]
   readonly egress: readonly ProcessInfo[]
-  /** The egress processes that serve machines. Their number is the highest that machines needed so far. */
+  /** The egress processes that serve machines. Their number never decreases. */
   readonly egressWorkers: readonly ProcessInfo[]
   readonly postgres: readonly ProcessInfo[]
   /** The processes of sessions: sandboxes, agents, displays and browsers. */

@@ -48,7 +48,7 @@ export async function killPostgres(view: HostView): Promise<void> {
   const isAnyLeft = async () =>
     (await view.processes()).postgres.some(({ pid, state }) => old.has(pid) && state !== 'Z')
   await until('the end of every process of the database', async () => !(await isAnyLeft()), {
-    limitSeconds: 10,
+    limitSeconds: 60,
     everyMilliseconds: 1,
   })
 }

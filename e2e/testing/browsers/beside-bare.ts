@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { type Browser, chromium, type Page } from 'playwright-core'
-import { Berth } from '../berth.ts'
-import { hostName } from '../pages.ts'
+import type { Berth } from '../berth.ts'
 import { type BareChromium, startBareChromium } from './bare-chromium.ts'
 
 interface BesideBareOptions {
@@ -34,11 +33,9 @@ export class BesideBare implements AsyncDisposable {
     this.#bareChromium = bareChromium
   }
 
-  static async start({ bareFlags = [], chromePolicy }: BesideBareOptions = {}): Promise<BesideBare> {
-    const [berth, bare] = await Promise.all([
-      Berth.start({ environment: { BERTH_EGRESS_ALLOW: hostName } }),
-      startBareChromium(bareFlags),
-    ])
+  /** The berth ends with it. */
+  static async start(berth: Berth, { bareFlags = [], chromePolicy }: BesideBareOptions = {}): Promise<BesideBare> {
+    const bare = await startBareChromium(bareFlags)
     const client = await berth.client()
     const created = await client.browsers.create({
       headless: true,

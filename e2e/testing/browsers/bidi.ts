@@ -28,7 +28,7 @@ export class BidiClient {
   private constructor(socket: WebSocket) {
     this.socket = socket
     this.closed = once(socket, 'close').then(([code]) => code as number)
-    socket.on('error', () => {}) // A close follows and is handled.
+    socket.on('error', () => {}) // 'close' follows and is handled.
     socket.on('close', (code) => {
       for (const { reject } of this.#pending.values()) reject(new Error(`the websocket closed with ${code}`))
     })
@@ -43,6 +43,7 @@ export class BidiClient {
 
   /** Returns the whole response: a result or an error. */
   async ask(method: string, params: object = {}): Promise<BidiMessage> {
+    if (this.socket.readyState !== WebSocket.OPEN) throw new Error(`the websocket is closed: ${method}`)
     const id = ++this.#lastId
     const pending = Promise.withResolvers<BidiMessage>()
     this.#pending.set(id, pending)

@@ -1,7 +1,9 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 
-/** In front of several servers, as operators have it: gives each connection to the next of them, unread. */
+/**
+ * A simple TCP load balancer in front of several servers: passes each connection to the next server, without parsing.
+ */
 export class Balancer implements AsyncDisposable {
   readonly #listener: Server
   readonly #open = new Set<Socket>()
@@ -24,7 +26,7 @@ export class Balancer implements AsyncDisposable {
     return `http://127.0.0.1:${(this.#listener.address() as AddressInfo).port}`
   }
 
-  /** The servers that connections are given to from now on. */
+  /** The servers for new connections. */
   use(ports: readonly number[]): void {
     this.#ports = ports
   }

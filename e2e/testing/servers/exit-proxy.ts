@@ -28,7 +28,7 @@ export interface ExitProxy extends AsyncDisposable {
   readonly challenges: number
   /** Resolves when this entry has been seen. */
   untilSeen(entry: string): Promise<void>
-  /** Closes all connections, also those that a browser has opened to be ready for a next request. */
+  /** Closes all connections, including those that a browser has preconnected. */
   closeConnections(): Promise<void>
 }
 

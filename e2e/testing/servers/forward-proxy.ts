@@ -2,10 +2,10 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 
-/** A proxy of ours on loopback that takes every tunnel to this host, and knows which connections are its own. */
+/** A proxy on loopback that forwards every tunnel to this host, and knows which connections are its own. */
 export interface ForwardProxy extends AsyncDisposable {
   readonly port: number
-  /** Whether a connection with this port at its other end comes from the proxy. */
+  /** Whether the connection with this port at its other end comes from the proxy. */
   opened(localPort: number | undefined): boolean
 }
 

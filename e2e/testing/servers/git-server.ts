@@ -19,11 +19,11 @@ interface RepositoryContent {
 
 /** Git repositories over HTTP, as `/owner/name`. */
 export class GitServer implements AsyncDisposable {
-  /** What was asked for. */
+  /** Requested paths. */
   readonly requests: string[] = []
   readonly #folder: string
   readonly #server: Server
-  /** Repositories by their paths that ask for a token, and addresses that others lead to. */
+  /** Tokens of repositories that require one, and redirects, by path. */
   readonly #tokens = new Map<string, string>()
   readonly #redirects = new Map<string, string>()
 
@@ -47,7 +47,7 @@ export class GitServer implements AsyncDisposable {
     return (this.#server.address() as AddressInfo).port
   }
 
-  /** Has a berth on this host fetch from it. `BERTH_EGRESS_ALLOW` has to let machines reach the host's port. */
+  /** Makes a berth on this host fetch from it. `BERTH_EGRESS_ALLOW` must let machines reach the host's port. */
   get environment(): Readonly<Record<string, string>> {
     return { BERTH_GITHUB_URL: this.url, BERTH_EGRESS_ALLOW: `${hostName}:${this.port}` }
   }
@@ -73,7 +73,7 @@ export class GitServer implements AsyncDisposable {
     return { url: `${this.url}/owner/${name}`, commit: (await git('rev-parse', 'HEAD')).trim() }
   }
 
-  /** A repository that leads elsewhere. */
+  /** A repository that redirects elsewhere. */
   redirect(name: string, target: string): string {
     this.#redirects.set(`/owner/${name}`, target)
     return `${this.url}/owner/${name}`
@@ -93,7 +93,7 @@ export class GitServer implements AsyncDisposable {
     const token = this.#tokens.get(`/${owner}/${name}`)
     const expected = `Basic ${Buffer.from(`x-access-token:${token}`).toString('base64')}`
     if (token !== undefined && request.headers.authorization !== expected) {
-      // As nobody should: it says what it was sent.
+      // Deliberately bad: it repeats the credentials that it was sent.
       response.writeHead(401, { 'www-authenticate': 'Basic realm="git"' }).end(request.headers.authorization)
       return
     }

@@ -12,9 +12,9 @@ const run = promisify(execFile)
 
 const nodeModules = join(import.meta.dirname, '../../../node_modules')
 
-/** A registry of npm packages that are installed here, as npm asks for them. */
+/** An npm registry with the packages that are installed here. */
 export class PackageRegistry implements AsyncDisposable {
-  /** How many tarballs were fetched. */
+  /** How many tarballs were downloaded. */
   fetched = 0
   readonly #server: Server
   readonly #tarballs = new Map<string, Promise<Buffer>>()
@@ -54,7 +54,7 @@ export class PackageRegistry implements AsyncDisposable {
     return (this.#server.address() as AddressInfo).port
   }
 
-  /** Has npm of a berth on this host use it, and lets machines reach it. */
+  /** Makes npm of a berth on this host use it, and lets machines reach it. */
   get environment(): Readonly<Record<string, string>> {
     return {
       npm_config_registry: `http://127.0.0.1:${this.#port}/`,

@@ -15,9 +15,9 @@ const run = promisify(execFile)
 const tools = join(import.meta.dirname, '../../../.tools')
 const limitMilliseconds = 5 * 60_000
 
-/** An index of Python packages, with those that pip downloads for the requirements, once per machine. */
+/** A Python package index with everything that pip downloads for the requirements, once per machine. */
 export class PythonIndex implements AsyncDisposable {
-  /** How many packages were fetched. */
+  /** How many packages were downloaded. */
   fetched = 0
   readonly #server: Server
   readonly #tools: string
@@ -52,7 +52,7 @@ export class PythonIndex implements AsyncDisposable {
     return (this.#server.address() as AddressInfo).port
   }
 
-  /** Has pip of a berth on this host use it, and lets machines reach it. */
+  /** Makes pip of a berth on this host use it, and lets machines reach it. */
   get environment(): Readonly<Record<string, string>> {
     return {
       PIP_INDEX_URL: `http://127.0.0.1:${this.port}/simple`,
@@ -60,7 +60,7 @@ export class PythonIndex implements AsyncDisposable {
     }
   }
 
-  /** The lock file of a project, as machines use it. */
+  /** The lock file of a project, with addresses that machines use. */
   async lock(project: string): Promise<string> {
     await using folder = await mkdtempDisposable(join(tmpdir(), 'berth-uv-'))
     await writeFile(join(folder.path, 'pyproject.toml'), project)
@@ -96,7 +96,7 @@ function nameOf(wheel: string): string {
   )
 }
 
-/** What setup has installed: uv and the pip beside it. */
+/** The tools that setup has installed: uv and the pip beside it. */
 async function findTools(): Promise<string> {
   const environment = (await readdir(tools)).find((name) => /^uv-[\d.]+$/.test(name))
   if (environment === undefined) throw new Error('uv is missing: ./berth setup installs it')

@@ -8,7 +8,7 @@ export interface SearxngHit {
   readonly content: string
 }
 
-/** A server that speaks the API of SearXNG, with results of the test's own. */
+/** A server with the API of SearXNG, and results given by the test. */
 export interface Searxng {
   readonly url: string
   readonly queries: readonly URLSearchParams[]

@@ -1,16 +1,16 @@
-/** A call, and what it must do. */
+/** A call and its expected outcome. */
 export interface CallRow {
   /** `{name}` is a value that an earlier row has saved. */
   readonly call: string
-  /** Part of the message of a documented error. Absent: it succeeds. */
+  /** Part of the message of the expected error; absent if the call should succeed. */
   readonly error: string | undefined
-  /** Saves what the pattern finds in the answer. */
+  /** Saves the match of the pattern in the response. */
   readonly saves: { readonly name: string; readonly pattern: RegExp } | undefined
 }
 
 /**
- * Each line is a call. `! text` is the error that it must end with, `-> name=field` saves a field of the JSON of its
- * answer, and `-> name~pattern` what the pattern finds.
+ * Each line is a call. `! text` is the expected error, `-> name=field` saves a field of the JSON response, and `->
+ * name~pattern` saves the match of the pattern.
  */
 export function callTable(text: string): readonly CallRow[] {
   return text

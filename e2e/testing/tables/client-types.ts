@@ -1,4 +1,4 @@
-/** The types of a Python client, as a list of its operations, records and unions gives them. */
+/** The types of a Python client, as listed by its operations, records and unions. */
 export interface Shapes {
   readonly operations: readonly {
     readonly method: string
@@ -13,7 +13,7 @@ export interface Shapes {
 
 type Fields = Readonly<Record<string, { readonly type: string; readonly required?: boolean; readonly wire?: string }>>
 
-/** A type. What a name stands for is read when it is asked for, because types contain themselves. */
+/** A type. Names are resolved on demand, because types are recursive. */
 export type Shape =
   | { readonly kind: 'literal'; readonly values: readonly unknown[] }
   | { readonly kind: 'list'; readonly item: () => Shape }
@@ -26,7 +26,7 @@ interface ShapedField {
   readonly required: boolean
 }
 
-/** The list has one record for each name. Where these are used, they are other ones. */
+/** Names that the list has once, but that stand for other records where these are used. */
 const ambiguous: readonly string[] = ['Authorization', 'Browser', 'Content', 'Credential', 'Data', 'Vault']
 const ambiguousRequests: readonly string[] = ['Config', 'Content', 'LimitUpdateParams']
 
@@ -43,7 +43,7 @@ export function typesOf(shapes: Shapes) {
     const { name, parts } = partsOf(type)
     const [first = ''] = parts
     if (wrappers.includes(name)) return shapeOf(first, find)
-    // A stream tells of one event after the other.
+    // A stream consists of single events.
     if (name === 'Stream') return shapeOf(first, find)
     if (lists.includes(name)) return { kind: 'list', item: () => shapeOf(first, find) }
     if (name === 'Literal') return { kind: 'literal', values: parts.map((part) => part.replaceAll("'", '')) }
@@ -63,13 +63,13 @@ export function typesOf(shapes: Shapes) {
   }
 }
 
-/** `Annotated[type, alias=name]`: what the field is called on the wire. */
+/** `Annotated[type, alias=name]`: the name of the field on the wire. */
 function aliasOf(type: string): string | undefined {
   const { name, parts } = partsOf(type)
   return name === 'Annotated' ? parts[1]?.match(/^alias=(\S+)$/)?.[1] : undefined
 }
 
-/** `Name[part, part]`, with parts that have parts themselves. */
+/** Parses `Name[part, part]`, where parts can be nested. */
 function partsOf(type: string): { readonly name: string; readonly parts: readonly string[] } {
   const open = type.indexOf('[')
   if (open === -1) return { name: type, parts: [] }

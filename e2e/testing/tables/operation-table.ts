@@ -1,5 +1,5 @@
 /*
- * Every operation that can be called from inside a session, in the order of the API. A body is JSON unless the table
+ * Every operation that can be called from inside a session, in the order of the API. Bodies are JSON unless the table
  * says otherwise. JSON bodies are strict: an unknown key is an error.
  */
 

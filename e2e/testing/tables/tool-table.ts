@@ -2,7 +2,7 @@ import { callTable } from './call-table.ts'
 
 const page = 'data:text/html,<input><select><option>a</select><input type=file><button>B'
 
-/** Every tool of MCP with each of its actions, with its arguments. */
+/** Every MCP tool with each of its actions and arguments. */
 export const toolTable = callTable(`
 get_connection_context {}
 search_docs {"query":"pools"}

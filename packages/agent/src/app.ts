@@ -33,7 +33,7 @@ import type { TelemetryCollector } from './telemetry/telemetry-collector.ts'
 import { ClassicSessions } from './webdriver/classic-sessions.ts'
 import { answerWebDriver } from './webdriver/webdriver-server.ts'
 
-/** No limit: how long a body may stop is for whoever reads it to say. */
+/** Disables Node's limit: each handler decides how long a request body may pause. */
 const bodiesTakeTheirTime = 0
 const tellingMilliseconds = 5
 
@@ -113,7 +113,7 @@ function handlersOf(
 ): RouteHandlers<typeof agentRoutes> {
   const { config, browser, extensions, state, events, telemetry, captchaTasks, serviceLogs, logger, stop } = options
   const { activity } = state
-  // Loaded with the first operation: most of what a session can do is never asked of it.
+  // Loaded on first use: most sessions use few operations.
   const operations = memoize(async () => {
     const { OperationServer } = await import('./operations/operation-server.ts')
     return new OperationServer({ config, browser, telemetry, logger, activity, computer, serviceLogs })
@@ -159,7 +159,7 @@ function handlersOf(
     },
     endClients: async (_request, response) => {
       cdp.endAll()
-      // What is told of that is on its way to the server before the answer.
+      // Gives the resulting events time to reach the server before the response.
       await delay(tellingMilliseconds)
       response.writeHead(204).end()
     },
@@ -176,10 +176,10 @@ function handlersOf(
         await (await extensionLoader()).rehearse()
         await browser.rehearseProfile()
       }
-      // First, so that it captures what the rest causes.
+      // First, to capture the effects of the other changes.
       if (capture !== undefined) await telemetry.configure(capture)
       await browser.configure(configuration)
-      // A change counts as activity: a browser of the reserve starts to be idle now.
+      // A change counts as activity: the idle time of a reserve browser starts now.
       activity.restart()
       response.writeHead(204).end()
     },
@@ -191,7 +191,7 @@ function handlersOf(
       if (!response.destroyed) sendJson(response, 200, page)
     },
     takeThumbnail: async (_request, response) => {
-      const jpeg_b64 = await (await thumbnails()).take().catch(() => undefined) // The page is busy, or goes.
+      const jpeg_b64 = await (await thumbnails()).take().catch(() => undefined) // The page is busy or closing.
       if (!response.destroyed) sendJson(response, 200, { jpeg_b64 })
     },
     ...formRequests(browser, activity),
@@ -203,7 +203,7 @@ function handlersOf(
     },
     ...profileRequests(browser, activity),
     takeExtensions: async (request, response) => {
-      // Before the first launch there is no time that could run out.
+      // Before the first launch no idle time is counted.
       if (browser.hasBegun) response.once('close', activity.begin())
       await (await extensionLoader()).take(request)
       response.writeHead(201, { 'content-length': 0 }).end()
@@ -223,7 +223,7 @@ function handlersOf(
   }
 }
 
-/** The event after which a reader goes on, if it names one. */
+/** The sequence number that a reader wants to continue after, if it names one. */
 function readPosition({ url = '' }: IncomingMessage): number | undefined {
   const after = new URLSearchParams(url.split('?')[1]).get('after') ?? ''
   return /^\d{1,15}$/.test(after) ? Number(after) : undefined

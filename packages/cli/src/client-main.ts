@@ -2,7 +2,7 @@ import { clientProgram } from './client/client-program.ts'
 import { exitCodeOf } from './failure.ts'
 import { endWithReader } from './output.ts'
 
-/** The entry point of the package that is installed where no berth runs. */
+/** The entry point of the package for computers without a berth server. */
 endWithReader()
 try {
   await clientProgram().parseAsync()

@@ -10,8 +10,6 @@ export function exitCodeOf(error: unknown): number {
     printLine(error.message)
     return error.exitCode
   }
-  printLine(
-    `an unexpected error happened, which is a bug of berth: ${error instanceof Error ? error.stack : String(error)}`,
-  )
+  printLine(`unexpected error, which is a bug in berth: ${error instanceof Error ? error.stack : String(error)}`)
   return internalErrorExitCode
 }

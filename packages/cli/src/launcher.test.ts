@@ -137,7 +137,7 @@ test('arguments, working folder and exit code pass through, from a link and with
   assert.partialDeepStrictEqual(JSON.parse(stdout), { args: ['test', 'a b', '*', ''], cwd: tmpdir() })
 })
 
-test('the process that was started becomes the program itself', async () => {
+test("the launcher's process becomes the program itself", async () => {
   await using checkout = await Checkout.create()
 
   const first = await checkout.start()

@@ -41,7 +41,7 @@ test('the help of each command of the host has an example', async () => {
   }
 })
 
-test('an unknown command says so and names where the known ones are', async () => {
+test('an unknown command is an error that names the help', async () => {
   const { exitCode, stdout, stderr } = await berth('sreve')
 
   assert.equal(exitCode, 1)
@@ -51,7 +51,7 @@ test('an unknown command says so and names where the known ones are', async () =
   assert.doesNotMatch(stderr, /\n {4}at /)
 })
 
-test('the version of the program is not that of an app', async () => {
+test("--version of an app command is not the program's version", async () => {
   const own = await berth('--version')
   const ofApp = await berth('deploy', 'none.ts', '--version', '2')
 
@@ -66,7 +66,7 @@ test('an unknown flag is refused', async () => {
   assert.match(stderr, /unknown option '--prot'/)
 })
 
-test('a setting that is wrong is one line and an exit code, without a stack trace', async () => {
+test('an invalid setting prints one line and sets an exit code, without a stack trace', async () => {
   const { exitCode, stderr } = await berth('doctor', '--port', 'many')
 
   assert.equal(exitCode, 64)

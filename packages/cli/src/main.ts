@@ -16,22 +16,22 @@ const program = new Command('berth')
   .description('Isolated, real Chromium sessions for AI agents behind an HTTP API, on your own machines.')
   .usage('<command> [options]')
   .version(packageJson.version, '-v, --version', 'print the version of this program')
-  // Commands have flags of the same name: deploy --version.
+  // Some commands have a flag with the name of a global one: deploy --version.
   .enablePositionalOptions()
   .configureHelp({ showGlobalOptions: false })
   .helpCommand(false)
-  .showHelpAfterError('(./berth --help lists the commands, ./berth <command> --help what one of them takes)')
+  .showHelpAfterError('(./berth --help lists the commands, ./berth <command> --help explains one)')
   .addHelpText(
     'after',
     `
-To begin with:
+Start with:
   ./berth serve          starts the server; the first start installs what it needs and prints an API key
-  ./berth doctor         says what this machine lacks, and the command that mends it
+  ./berth doctor         checks this machine, and shows how to fix problems
 
 Each command has a --help of its own.`,
   )
 
-/** They need no API, and start faster without its commands. */
+/** These need no API, and start faster without its commands. */
 const hostCommands = new Set(['serve', 'setup', 'doctor', 'keys', 'test', 'check', 'bench'])
 
 program.commandsGroup('On this host:')

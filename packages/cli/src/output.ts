@@ -9,7 +9,7 @@ export function printLine(line: string): void {
   process.stderr.write(`berth: ${line}\n`)
 }
 
-/** Whoever reads the output may leave before its end, as `head` does. That is no failure. */
+/** Ends quietly if the reader of the output closes it early, as `head` does. */
 export function endWithReader(): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error

@@ -37,7 +37,10 @@ export interface Endpoint<
   readonly bodyType?: 'application/octet-stream' | 'multipart/form-data'
   /** Members of a JSON body that contain data, so that text in them may contain NUL. Elsewhere NUL is rejected. */
   readonly dataFields?: readonly string[]
-  /** Where a JSON body names the session that the operation needs, so that the server that has it answers. */
+  /**
+   * The path of the member in a JSON body that names the session. The request is forwarded to the server of that
+   * session.
+   */
   readonly sessionField?: readonly string[]
   /** The largest JSON body in bytes. Defaults to the server's limit. */
   readonly bodyLimitBytes?: number
@@ -47,7 +50,7 @@ export interface Endpoint<
   readonly replyType?: string
   /** Sends the four headers of a list with offsets. The reply is then an array. */
   readonly paged?: boolean
-  /** Headers of the successful response that the handler sets. */
+  /** Headers of the successful response, which the handler sets. */
   readonly replyHeaders?: z.ZodObject
   /** The status of a successful response. */
   readonly status: number
@@ -75,8 +78,8 @@ export function filledPath(path: string, params: Readonly<Record<string, string>
 }
 
 /**
- * The path of a request. An empty parameter would name another resource, and URLs drop `.` and `..` with what is before
- * them, however they are encoded: these throw a RangeError.
+ * The path of a request. Throws a RangeError for an empty parameter, which would name another resource, and for `.` and
+ * `..`, which URLs resolve even when they are encoded.
  */
 export function requestPath(path: string, params: Readonly<Record<string, string | undefined>>): string {
   return path.replaceAll(/\{(\w+)\}/g, (_braces, name: string) => {
@@ -86,7 +89,10 @@ export function requestPath(path: string, params: Readonly<Record<string, string
   })
 }
 
-/** Writes a query as berth reads it: lists repeat their name, and objects are `tags[env]=prod`. Begins with `?`, or is empty. */
+/**
+ * Writes a query in the form that berth parses: arrays repeat their name, and objects are `tags[env]=prod`. Starts with
+ * `?` unless it is empty.
+ */
 export function queryText(query: Readonly<Record<string, unknown>>): string {
   const search = new URLSearchParams()
   for (const [name, value] of Object.entries(query)) {

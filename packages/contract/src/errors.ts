@@ -7,7 +7,7 @@ export const errorCatalogue = {
   archive_refused: {
     status: 400,
     sentence: (details: { field: string; reason: string }) =>
-      `${details.field}: the archive is refused: ${details.reason}.`,
+      `${details.field}: the archive is rejected: ${details.reason}.`,
   },
   extension_not_loadable: {
     status: 400,
@@ -40,7 +40,7 @@ export const errorCatalogue = {
   },
   ambiguous_page: {
     status: 400,
-    sentence: () => 'page_url: several pages are open that could be meant.',
+    sentence: () => 'page_url: several open pages match.',
   },
   field_unavailable: {
     status: 400,
@@ -90,7 +90,7 @@ export const errorCatalogue = {
   invocation_not_found: {
     status: 404,
     sentence: (details: { invocation: string }) =>
-      `There is no invocation, or not exactly one, whose id begins with ${details.invocation}.`,
+      `No invocation, or more than one, has an id that begins with ${details.invocation}.`,
   },
   action_not_found: {
     status: 404,
@@ -202,7 +202,7 @@ export const errorCatalogue = {
   target_not_found: { status: 404, sentence: (details: { reason: string }) => details.reason },
   tool_not_found: {
     status: 404,
-    sentence: () => 'tool_ref: there is no such tool, or it went with its document. List the tools again.',
+    sentence: () => 'tool_ref: there is no such tool, or its document is gone. List the tools again.',
   },
   search_not_found: {
     status: 404,
@@ -232,7 +232,7 @@ export const errorCatalogue = {
   },
   method_not_allowed: {
     status: 405,
-    sentence: (details: { allowed: string }) => `This path takes ${details.allowed} only.`,
+    sentence: (details: { allowed: string }) => `This path accepts only ${details.allowed}.`,
   },
   request_timeout: {
     status: 408,
@@ -269,7 +269,7 @@ export const errorCatalogue = {
   vault_operation_not_available: {
     status: 409,
     retry: false,
-    sentence: (details: { type: string }) => `type: the item does not offer ${details.type} in its present state.`,
+    sentence: (details: { type: string }) => `type: the item does not offer ${details.type} in its current state.`,
   },
   expansion_not_available: {
     status: 409,
@@ -320,7 +320,7 @@ export const errorCatalogue = {
   proxy_in_use: {
     status: 400,
     publicCode: 'resource_in_use',
-    sentence: () => 'An auth connection uses the proxy. Give it another one, or delete it, before.',
+    sentence: () => 'An auth connection uses the proxy. Select another proxy for it, or delete the connection, first.',
   },
   otlp_destination_in_use: { status: 409, sentence: () => 'An active session exports its telemetry there.' },
   webhook_limit_reached: {
@@ -332,7 +332,8 @@ export const errorCatalogue = {
   webhook_backlog_full: {
     status: 409,
     retry: false,
-    sentence: (details: { limit: number }) => `${details.limit} deliveries of the webhook wait already.`,
+    sentence: (details: { limit: number }) =>
+      `The webhook has ${details.limit} pending deliveries, which is its limit.`,
   },
   session_name_taken: {
     status: 409,
@@ -352,12 +353,12 @@ export const errorCatalogue = {
   pool_changed_meanwhile: {
     status: 409,
     retry: true,
-    sentence: () => 'The pool was changed by others again and again. Nothing was changed by this update.',
+    sentence: () => 'Other requests changed the pool repeatedly. This update changed nothing.',
   },
   profile_already_loaded: {
     status: 409,
     retry: false,
-    sentence: () => 'profile: this session has a profile, which stays until its end.',
+    sentence: () => 'profile: this session already has a profile, which cannot be replaced.',
   },
   profile_not_loadable: {
     status: 409,
@@ -371,7 +372,7 @@ export const errorCatalogue = {
   },
   viewport_in_use: {
     status: 409,
-    // Whoever watches may do so for long.
+    // A live view or a recording may last long.
     retry: false,
     sentence: (details: { use: string }) =>
       `viewport: stays as it is while ${details.use}. Send viewport.force: true to change it nevertheless.`,
@@ -405,7 +406,7 @@ export const errorCatalogue = {
   handoff_code_used: {
     status: 410,
     retry: false,
-    sentence: () => 'code: it was used already, or its login is over. Begin another login.',
+    sentence: () => 'code: it was already used, or its login is over. Start another login.',
   },
   body_too_large: {
     status: 413,
@@ -427,7 +428,7 @@ export const errorCatalogue = {
   stale_interaction: {
     status: 422,
     retry: false,
-    sentence: () => 'interaction_id: the login asks for something else by now. Read its state again.',
+    sentence: () => 'interaction_id: the login now asks for something else. Read its state again.',
   },
   submission_refused: {
     status: 422,
@@ -493,9 +494,10 @@ export const errorCatalogue = {
   },
   too_many_processes: {
     status: 429,
-    // Room comes only when a session ends, so an immediate retry fails too.
+    // Resources become free only when a session ends, so an immediate retry fails too.
     retry: false,
-    sentence: (details: { limit: number }) => `${details.limit} processes of this session run already.`,
+    sentence: (details: { limit: number }) =>
+      `The session already runs ${details.limit} processes, which is its limit.`,
   },
   process_start_failed: {
     status: 500,
@@ -511,12 +513,12 @@ export const errorCatalogue = {
   },
   internal_error: {
     status: 500,
-    sentence: () => 'An unexpected error happened. It was logged with the x-request-id of this answer.',
+    sentence: () => 'An unexpected error occurred. It was logged with the x-request-id of this response.',
   },
   page_wait_timed_out: {
     status: 504,
     retry: false,
-    sentence: (details: { reason: string }) => `The page did not come to it in time: ${details.reason}`,
+    sentence: (details: { reason: string }) => `The page did not change as expected in time: ${details.reason}`,
   },
   navigation_failed: {
     status: 502,
@@ -540,7 +542,7 @@ export const errorCatalogue = {
   },
   session_start_failed: {
     status: 500,
-    // The next attempt is likely to fail for the same reason, and each attempt takes the host's time.
+    // The next attempt is likely to fail for the same reason, and each attempt uses resources of the host.
     retry: false,
     sentence: (details: { reason: string }) => `The session could not be started: ${details.reason}`,
   },
@@ -551,7 +553,7 @@ export const errorCatalogue = {
   },
   session_update_failed: {
     status: 500,
-    sentence: (details: { reason: string }) => `The session is as it was before: ${details.reason}`,
+    sentence: (details: { reason: string }) => `The session is unchanged: ${details.reason}`,
   },
   curl_failed: {
     status: 502,
@@ -567,7 +569,7 @@ export const errorCatalogue = {
   },
   search_failed: {
     status: 502,
-    // Each attempt has asked every provider already, and costs the operator once more.
+    // Every provider was tried already, and each attempt costs the operator money.
     retry: false,
     sentence: (details: { reason: string }) => details.reason,
   },
@@ -584,9 +586,9 @@ export const errorCatalogue = {
   session_moving: {
     status: 503,
     retryAfterSeconds: 1,
-    // The caller sends the body again, which this server has no more.
+    // The client has to send the body again, because this server no longer has it.
     retry: true,
-    sentence: () => 'The session moves to another server. Try again in a moment.',
+    sentence: () => 'The session is being moved to another server. Try again in a moment.',
   },
   shutting_down: {
     status: 503,
@@ -621,14 +623,15 @@ export const errorCatalogue = {
   disk_full: {
     status: 507,
     retry: false, // The files that fill the disk belong to the session and stay until somebody deletes them.
-    sentence: (details: { field: string }) => `${details.field}: there is no room left on the disk.`,
+    sentence: (details: { field: string }) => `${details.field}: the disk is full.`,
   },
   too_many_connections: {
     status: 429,
     retryAfterSeconds: 1,
     // Nothing was started, and each connection that ends makes room.
     retry: true,
-    sentence: (details: { limit: number }) => `This address has ${details.limit} connections open already.`,
+    sentence: (details: { limit: number }) =>
+      `This address already has ${details.limit} open connections, which is the limit.`,
   },
   capacity_exhausted: {
     status: 529,
@@ -641,7 +644,7 @@ export const errorCatalogue = {
 
 interface CatalogueEntry {
   readonly status: number
-  /** What callers see in place of the name: for a code that means two statuses. */
+  /** The code that callers see, if it differs. Used when one public code has two statuses. */
   readonly publicCode?: string
   /**
    * Whether the client should repeat the request, sent as `x-should-retry`. When absent, the client decides by the
@@ -678,7 +681,7 @@ interface BerthErrorOptions extends ErrorOptions {
   readonly retryAfterSeconds?: number
   /** Why a request of the browser failed. */
   readonly netError?: NetError
-  /** What exists already. */
+  /** The id of the existing resource that the request conflicts with. */
   readonly existingId?: string
 }
 

@@ -1,6 +1,6 @@
-/** A request that a server answers, and nothing about its content: what declares that spreads the route. */
+/** The method and path of a request. Declarations of endpoints and operations spread it. */
 export interface Route {
-  /** Absent: any. */
+  /** When absent, any method. */
   readonly method?: 'GET' | 'POST' | 'PUT' | 'DELETE'
   readonly path: RoutePath
 }

@@ -12,7 +12,7 @@ interface JsonSchema {
   readonly allOf?: readonly JsonSchema[]
 }
 
-/** Where members named `browser_id` are. */
+/** Returns the paths of members named `browser_id`. */
 function browserIds(schema: JsonSchema, { $defs = {} }: JsonSchema): readonly string[] {
   const find = ({ $ref, properties = {}, anyOf = [], oneOf = [], allOf = [] }: JsonSchema): readonly string[] => [
     ...Object.entries(properties).flatMap(([name, member]) =>

@@ -3,7 +3,7 @@ import type { z } from 'zod'
 export const eventStreamType = 'text/event-stream'
 
 interface StreamDeclaration {
-  /** What the data of each event is, as JSON. */
+  /** The schema of each event's data, as JSON. */
   readonly event: z.ZodType
 }
 
@@ -14,7 +14,9 @@ type Stream<Declaration extends StreamDeclaration> = Omit<Declaration, 'event'> 
   readonly replyType: typeof eventStreamType
 }
 
-/** Declares an endpoint, or an operation, that answers with server-sent events: `defineOperation(defineStream({ … }))`. */
+/**
+ * Declares an endpoint or an operation that responds with server-sent events: `defineOperation(defineStream({ … }))`.
+ */
 export function defineStream<const Declaration extends StreamDeclaration>(
   declaration: Declaration,
 ): Stream<Declaration> {
@@ -22,7 +24,7 @@ export function defineStream<const Declaration extends StreamDeclaration>(
   return { ...endpoint, method: 'GET', status: 200, reply: event, replyType: eventStreamType }
 }
 
-/** Whether a successful answer is a stream of events. */
+/** Whether a successful response is a stream of events. */
 export function isStream({ replyType }: { readonly replyType?: string | undefined }): boolean {
   return replyType === eventStreamType
 }

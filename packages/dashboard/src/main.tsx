@@ -8,7 +8,7 @@ import './styles.css'
 
 const contextKey = 'context'
 
-/** Who is signed in is asked again, and a sign-in that has ended elsewhere leads to the page for another. */
+/** Queries again who is signed in, so that a session that was ended elsewhere leads to the sign-in page. */
 function noteRefusal(error: Error): void {
   if (error instanceof ApiError && error.status === 401) void queries.invalidateQueries({ queryKey: [contextKey] })
 }
@@ -23,7 +23,7 @@ const queries = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 30_000,
-      // A refusal stays one.
+      // Client errors are not retried.
       retry: (count, error) => count < 2 && !(error instanceof ApiError && error.status < 500),
     },
   },

@@ -38,7 +38,7 @@ export function createApp({ workers, build, onEnd, logger }: AppOptions): Fastif
   const orphanWatch = new OrphanWatch({
     limitMilliseconds: orphanLimitMilliseconds,
     isNeeded: () => lifelines > 0 || workers.ids.length > 0,
-    onOrphaned: () => onEnd('nobody needs egress any more'),
+    onOrphaned: () => onEnd('egress is no longer in use'),
   })
   app.addHook('onReady', async () => orphanWatch.check())
   app.addHook('onClose', async () => orphanWatch.stop())

@@ -128,7 +128,7 @@ suite('egress between networks of its own', { skip: networksProblem(), timeout: 
     assert.deepEqual(await reachedSoFar(), [])
   })
 
-  test('hands no resolver what could be an address to it', async () => {
+  test('sends no resolver a name that it could take for an address', async () => {
     await egress.setPolicy({ allow: [], own_addresses: [] })
 
     for (const address of unreadable)
@@ -137,11 +137,11 @@ suite('egress between networks of its own', { skip: networksProblem(), timeout: 
     assert.deepEqual(await reachedSoFar(), [])
   })
 
-  test('tells that a name is not known', async () => {
+  test('reports an unknown name', async () => {
     assert.equal(await outcomeOf('unknown.test:443'), 'name-not-found')
   })
 
-  test('sends nothing to an address of the host that no list shows', async () => {
+  test('sends nothing to unlisted addresses of the host', async () => {
     await egress.setPolicy({ allow: [], own_addresses: [] })
 
     const refused = await outcomeOf(unlistedAddress)
@@ -154,7 +154,7 @@ suite('egress between networks of its own', { skip: networksProblem(), timeout: 
     assert.deepEqual(heard, [`${unlistedAddress} 80 said true`])
   })
 
-  test('opens to an entry what it names, and no more', async () => {
+  test('permits exactly what an entry names', async () => {
     await egress.setPolicy({
       allow: ['10.0.0.0/8', '127.0.0.1:80', 'own.test', '[fd00::1]', 'metadata.test:80'],
       own_addresses: [],
@@ -171,7 +171,7 @@ suite('egress between networks of its own', { skip: networksProblem(), timeout: 
     assert.equal(await outcomeOf('[64:ff9b::10.0.0.1]'), 'refused')
   })
 
-  test('keeps the port of berth closed on every address of the host, unless it is allowed as such', async () => {
+  test("keeps berth's port closed on every address of the host, unless an entry names it", async () => {
     const own_addresses = ['0.0.0.0:8080']
     const ofHost = words(
       `127.0.0.1 127.8.8.8 [::1] 0x7f.1 localhost own.test ${ownPublicAddress} [${ownPublicIPv6Address}] 100.127.0.1 [5000::1]`,

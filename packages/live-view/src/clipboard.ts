@@ -1,9 +1,9 @@
-/** Keeps the clipboards of the viewer and of the session the same, as far as the browser permits it. */
+/** Synchronizes the clipboards of the viewer and of the session, as far as the browser permits. */
 export class Clipboard {
   readonly #send: (text: string) => void
-  /** What the session has copied and the viewer's clipboard does not have yet. */
+  /** Text that the session has copied and the viewer's clipboard does not have yet. */
   #waiting: string | undefined
-  /** What both have. */
+  /** Text that both have. */
   #shared: string | undefined
 
   constructor(send: (text: string) => void) {
@@ -11,7 +11,7 @@ export class Clipboard {
   }
 
   listen(): void {
-    // Browsers permit writing only with the focus, and shortly after a key or a click.
+    // Browsers permit writing only with focus, and shortly after a key or a click.
     for (const type of ['keydown', 'pointerdown'] as const) addEventListener(type, () => void this.#write(), true)
     addEventListener('focus', () => {
       void this.#write()
@@ -19,14 +19,14 @@ export class Clipboard {
     })
   }
 
-  /** Of the viewer, to the session. */
+  /** Sends the viewer's text to the session. */
   give(text: string): void {
     this.#waiting = undefined
     this.#shared = text
     this.#send(text)
   }
 
-  /** Of the session, to the viewer. */
+  /** Sends the session's text to the viewer. */
   take(text: string): void {
     if (text === this.#shared) return
     this.#waiting = text
@@ -48,7 +48,7 @@ export class Clipboard {
     this.#shared = text
   }
 
-  /** So that pasting works by the menus of the session's pages too, where the viewer has permitted to read. */
+  /** Lets menus of the session's pages paste, if the viewer has permitted reading. */
   async #read(): Promise<void> {
     try {
       const { state } = await navigator.permissions.query({ name: 'clipboard-read' as PermissionName })
@@ -56,12 +56,12 @@ export class Clipboard {
       const text = await navigator.clipboard.readText()
       if (text !== '' && text !== this.#shared) this.give(text)
     } catch {
-      // The browser knows no such permission, or has lost the focus again.
+      // The browser does not know this permission, or has lost the focus again.
     }
   }
 }
 
-/** Pages without TLS have no other way. */
+/** The only way on pages without TLS. */
 function copyByCommand(text: string): boolean {
   let hasCopied = false
   const copy = (event: ClipboardEvent) => {

@@ -1,28 +1,28 @@
 import { keysyms } from './keysyms.ts'
 
 interface KeyboardHandlers {
-  /** Gives a key to the session and says whether it was taken. */
+  /** Sends a key to the session; returns whether it was handled. */
   readonly forward: (event: KeyboardEvent) => boolean
-  /** Text that no key stands for. */
+  /** Types text that has no key. */
   readonly typeText: (text: string) => void
   readonly press: (keysym: number, code: string, isDown: boolean) => void
-  /** Makes the text the clipboard of the session. */
+  /** Sets the clipboard of the session. */
   readonly paste: (text: string) => void
 }
 
-/** Keyboards of phones report a deletion only where there is something to delete. */
+/** Keyboards of phones report a deletion only if there is text to delete. */
 const filler = '        '
 const pasteLimitMilliseconds = 200
 const isMac = /mac|iphone|ipad/i.test(navigator.platform)
 
 /**
- * Reads the keyboard from a field, so that input methods and dead keys work. Keys go to the session one by one; what a
- * key begins that is finished as text only later, such as an accent, goes as text.
+ * Reads the keyboard from a field, so that input methods and dead keys work. Keys are sent to the session one at a
+ * time; a composition, such as an accent, is sent as text.
  */
 export class Keyboard {
   readonly #field: HTMLTextAreaElement
   readonly #handlers: KeyboardHandlers
-  /** Set from a key for pasting to the text that the browser then gives to the page. */
+  /** Set from a key for pasting until the browser's 'paste' event. */
   #awaitsPaste: { readonly event: KeyboardEvent; readonly timer: number } | undefined
 
   constructor(field: HTMLTextAreaElement, handlers: KeyboardHandlers) {
@@ -37,7 +37,7 @@ export class Keyboard {
     field.addEventListener('input', (event) => this.#input(event as InputEvent))
     field.addEventListener('compositionend', ({ data }) => {
       if (data !== '') this.#handlers.typeText(data)
-      // The browser still writes into the field.
+      // The browser is still writing into the field.
       queueMicrotask(() => this.#clear())
     })
     document.addEventListener('paste', (event) => this.#paste(event))
@@ -47,7 +47,7 @@ export class Keyboard {
   #keyDown(event: KeyboardEvent): void {
     if (belongsToComposition(event)) return
     if (isPasteKey(event)) {
-      // Without `preventDefault`, so that the browser gives the page its clipboard: that needs no permission.
+      // Without `preventDefault`, so that the browser gives the page its clipboard, which requires no permission.
       this.#awaitPaste(event)
     } else if (isMac && event.metaKey && event.key.length === 1) {
       event.preventDefault()
@@ -87,7 +87,7 @@ export class Keyboard {
     else this.#handlers.forward(key)
   }
 
-  /** What is Command here is Control in the session. noVNC has pressed Alt for it. */
+  /** Command becomes Control in the session. noVNC has pressed Alt for it. */
   #withControl(keysym: number, code: string): void {
     this.#handlers.press(keysyms.altLeft, 'MetaLeft', false)
     this.#handlers.press(keysyms.controlLeft, 'ControlLeft', true)
@@ -106,7 +106,7 @@ export class Keyboard {
   }
 }
 
-/** Such a key has its effect by the text that the browser puts into the field. */
+/** The effect of such a key is the text that the browser puts into the field. */
 function belongsToComposition({ isComposing, keyCode, key }: KeyboardEvent): boolean {
   return isComposing || keyCode === 229 || key === 'Dead' || key === 'Process'
 }

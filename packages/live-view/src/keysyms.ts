@@ -1,4 +1,4 @@
-/** Those X11 keysyms that the page sends itself. noVNC knows the others. */
+/** X11 keysyms that the page sends itself. noVNC handles all others. */
 export const keysyms = {
   v: 0x76,
   backspace: 0xff08,

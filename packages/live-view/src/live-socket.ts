@@ -1,7 +1,7 @@
 const answerLimitMilliseconds = 3_000
 const requestUpdate = 3
 
-/** The WebSocket of the session's screen, which has the address of this page. */
+/** The WebSocket of the session's screen, at the address of this page. */
 export class LiveSocket {
   /** For noVNC, which reads and writes RFB. */
   readonly channel: WebSocket
@@ -18,7 +18,7 @@ export class LiveSocket {
     if (this.channel.readyState === WebSocket.OPEN) this.channel.send(JSON.stringify(message))
   }
 
-  /** Whether anything comes when one pixel is asked for again. An idle screen sends nothing by itself. */
+  /** Whether the display responds when one pixel is requested. An idle screen sends nothing by itself. */
   async answers(): Promise<boolean> {
     const { channel } = this
     if (channel.readyState !== WebSocket.OPEN) return false

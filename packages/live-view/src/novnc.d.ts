@@ -1,4 +1,4 @@
-/** What this page uses of noVNC, which has no types of its own. */
+/** Types of the parts of noVNC that this page uses; it has none of its own. */
 declare module '@novnc/novnc' {
   interface Events {
     readonly connect: CustomEvent<object>

@@ -14,10 +14,10 @@ type State = 'connecting' | 'connected' | 'ended'
 
 const firstRetryMilliseconds = 250
 const maxRetryMilliseconds = 5_000
-/** Nearly lossless at once; the display sends what is still blurred when the picture stands still. */
+/** Nearly lossless; the display resends blurred parts when the picture stops changing. */
 const pictureQuality = 8
 
-/** Shows the screen for as long as the session lives, and connects again whenever the connection is lost. */
+/** Shows the screen as long as the session exists, and reconnects whenever the connection is lost. */
 export class Viewer {
   readonly #options: ViewerOptions
   readonly #keyboard: Keyboard
@@ -44,10 +44,10 @@ export class Viewer {
     if (!isReadOnly) {
       this.#keyboard.listen()
       this.#clipboard.listen()
-      // A tap is a click in the session, and must not open the keyboard of the device.
+      // A tap is a click in the session, and must not open the device's keyboard.
       screen.addEventListener('pointerdown', ({ pointerType }) => pointerType !== 'touch' && this.focus())
       screen.addEventListener('mousedown', (event) => event.preventDefault())
-      // In a frame it would take the keys of who writes in the page around it.
+      // In a frame it would take keyboard input from the surrounding page.
       if (window === window.top) this.focus()
     }
     addEventListener('online', () => this.#connectionMayBeLost())
@@ -98,7 +98,7 @@ export class Viewer {
     this.#retryMilliseconds = Math.min(2 * this.#retryMilliseconds, maxRetryMilliseconds)
   }
 
-  /** A network that was away, or a computer that slept: the browser may not know yet that a connection is dead. */
+  /** After a network outage or sleep, the browser may not know yet that a connection is dead. */
   #connectionMayBeLost(): void {
     if (this.#state === 'ended') return
     this.#retryMilliseconds = firstRetryMilliseconds
@@ -115,7 +115,7 @@ export class Viewer {
     }
   }
 
-  /** noVNC listens to its canvas, which no input method writes into: the field has the focus instead. */
+  /** noVNC listens to its canvas, which input methods do not support: the field has the focus instead. */
   #forward(event: KeyboardEvent): boolean {
     const canvas = this.#options.screen.querySelector('canvas')
     return canvas?.dispatchEvent(copyOf(event)) === false
@@ -130,13 +130,13 @@ export class Viewer {
   }
 }
 
-/** The page itself is served for as long as the session lives. */
+/** The page itself is served as long as the session exists. */
 async function hasEnded(): Promise<boolean> {
   try {
     const { status } = await fetch(location.href, { cache: 'no-store' })
     return status === 401 || status === 404 || status === 410
   } catch {
-    return false // The network, or berth, is away.
+    return false // The network or berth is unavailable.
   }
 }
 

@@ -1,6 +1,6 @@
 type Child = Node | string | undefined | false
 
-/** Makes an element. Texts become text, never markup. */
+/** Creates an element. Texts become text nodes, never markup. */
 export function make<Name extends keyof HTMLElementTagNameMap>(
   name: Name,
   attributes: Readonly<Record<string, string | boolean | undefined>> = {},

@@ -9,7 +9,7 @@ export interface SubmitBody {
   readonly selected_choice_id?: string
 }
 
-/** The calls of the page, with the token that it has got for its code. */
+/** The API calls of the page, with the token that it has received for its code. */
 export class LoginClient {
   readonly #url: string
   #token: string | undefined
@@ -46,8 +46,8 @@ export class LoginClient {
   }
 
   /**
-   * Tells each state until the last. The stream only says when to look, and the state is read: so both can fail by
-   * themselves, and what is shown is what any other client sees.
+   * Calls back with each state until the last. The stream only signals changes, and each state is fetched: so both can
+   * fail independently, and the page shows what any other client sees.
    */
   async follow(tell: (state: LoginState) => void): Promise<void> {
     for (;;) {
@@ -93,5 +93,5 @@ export class LoginClient {
 
 async function messageOf(response: Response): Promise<string> {
   const body = (await response.json().catch(() => ({}))) as { message?: string }
-  return body.message ?? 'The server does not answer as it should.'
+  return body.message ?? 'The server sent an unexpected response.'
 }

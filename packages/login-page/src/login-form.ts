@@ -4,7 +4,7 @@ import type { LoginChoice, LoginField, LoginState } from './login-state.ts'
 
 type Submit = (body: SubmitBody) => void
 
-/** What was entered and is no secret, by the label of its field: a site that refuses a password asks for all again. */
+/** Entered values that are not secret, by label: a site that rejects a password asks for everything again. */
 const entered = new Map<string, string>()
 
 /** The fields and choices of a login. */
@@ -30,10 +30,10 @@ function fieldForm(state: LoginState, fields: readonly LoginField[], submit: Sub
     const missing = inputs.filter(({ field, input }) => field.required !== false && input.value === '')
     for (const { input, fault } of inputs) {
       const isMissing = missing.some((known) => known.input === input)
-      // An attribute without a value would say that the field is valid.
+      // An attribute without a value would mark the field as valid.
       if (isMissing) input.setAttribute('aria-invalid', 'true')
       else input.removeAttribute('aria-invalid')
-      fault.textContent = isMissing ? 'This is needed.' : ''
+      fault.textContent = isMissing ? 'This field is required.' : ''
     }
     missing[0]?.input.focus()
     if (missing.length > 0) return
@@ -77,7 +77,7 @@ function inputOf(field: LoginField, index: number) {
     autofocus: index === 0,
   })
   if (field.type === 'identifier') input.value = entered.get(field.label ?? '') ?? ''
-  const fault = make('p', { id: `${id}-fault`, class: 'fault' }, isRejected ? 'The site has refused this.' : '')
+  const fault = make('p', { id: `${id}-fault`, class: 'fault' }, isRejected ? 'The site has rejected this.' : '')
   const row = make(
     'div',
     { class: 'field' },
@@ -108,13 +108,13 @@ function reveal(input: HTMLInputElement): HTMLElement {
       toggle.textContent = isShown ? 'Show' : 'Hide'
       toggle.setAttribute('aria-pressed', String(!isShown))
     },
-    { class: 'reveal', 'aria-pressed': 'false', 'aria-label': 'Show what you enter' },
+    { class: 'reveal', 'aria-pressed': 'false', 'aria-label': 'Show input' },
   )
   return toggle
 }
 
 const headings: Readonly<Record<string, string>> = {
-  mfa_method: 'How do you want to confirm that it is you?',
+  mfa_method: 'How do you want to confirm your identity?',
   account: 'Which account do you want to use?',
 }
 

@@ -1,4 +1,4 @@
-/** What the page knows of a login: the members of a connection that it shows. */
+/** The fields of a connection that the page shows. */
 export interface LoginState {
   readonly domain: string
   readonly profile_name: string
@@ -33,8 +33,8 @@ export interface LoginChoice {
   readonly mfa_type?: string | null
 }
 
-/** The server does not know the login of this page any more, or has never known it. */
+/** The server does not know the login of this page, or does not know it any more. */
 export class LoginIsOver extends Error {}
 
-/** The server refuses what was sent, for a reason that a person can read. */
+/** The server rejects the input for a reason that a person can read. */
 export class Refusal extends Error {}

@@ -4,8 +4,8 @@ import { loginForm } from './login-form.ts'
 import { LoginIsOver, type LoginState } from './login-state.ts'
 
 /*
- * The page where a person finishes a login. It gets the code from its address, exchanges it, removes it from the address,
- * and shows what the login asks for. The token is kept for this tab, so that the page can be loaded again.
+ * The page where a person finishes a login. It takes the code from its address, exchanges it, removes it from the
+ * address, and shows the fields of the login. The token is stored for this tab, so that the page can be reloaded.
  */
 
 const query = new URLSearchParams(location.search)
@@ -17,9 +17,9 @@ const client = new LoginClient(
   sessionStorage.getItem(kept) ?? undefined,
 )
 
-/** The question that was answered, until the login asks another one. */
+/** The question that was answered last, until the login asks another one. */
 let answered: string | undefined
-/** What is on the page, so that nothing is drawn over what somebody enters. */
+/** The current content, so that input is not overwritten. */
 let shown = ''
 let isBrowserShown = false
 
@@ -30,20 +30,20 @@ async function start(): Promise<void> {
       query.delete('code')
       const rest = query.size > 0 ? `?${query}` : ''
       history.replaceState(null, '', `${location.pathname}${rest}`)
-      // The page was loaded again with its first address.
+      // The page was reloaded with its first address.
       sessionStorage.setItem(kept, await client.exchange(code))
       const first = await client.read()
       if (first.flow_status === 'IN_PROGRESS') await consent(first)
     } else if (sessionStorage.getItem(kept) === null) {
-      throw new LoginIsOver('This address opens no login. Ask for a new one.')
+      throw new LoginIsOver('This link does not lead to a login. Ask for a new one.')
     }
     await client.follow(show)
   } catch (error) {
     sessionStorage.removeItem(kept)
     const isKnown = error instanceof LoginIsOver
     const reason = isKnown
-      ? 'It was used already, or its login is over.'
-      : 'The page could not be opened. Check your connection and load it again.'
+      ? 'It was already used, or its login has ended.'
+      : 'The page could not be loaded. Check your connection and reload it.'
     draw('over', isKnown ? 'This link is not valid any more' : 'No connection', [
       make('p', {}, reason),
       make('p', {}, `${isKnown ? 'Ask' : 'If that does not help, ask'} whoever sent you here for a new link.`),
@@ -51,7 +51,7 @@ async function start(): Promise<void> {
   }
 }
 
-/** Nothing is entered before the person knows for what. */
+/** The person first confirms what the login is for. */
 function consent({ domain, profile_name }: LoginState): Promise<void> {
   return new Promise((resolve) => {
     draw('consent', `Log in to ${domain}`, [
@@ -88,12 +88,12 @@ function show(state: LoginState): void {
     draw(`external ${question} ${state.external_action_message}`, 'Confirm that it is you', [
       alertOf(state),
       make('p', { class: 'lead', dir: 'auto' }, state.external_action_message ?? ''),
-      make('p', { class: 'waiting', role: 'status' }, 'Waiting for you. This page goes on by itself.'),
+      make('p', { class: 'waiting', role: 'status' }, 'Waiting for you. This page continues by itself.'),
       question !== null && !isAnswered ? loginForm(state, submitOf(state)) : undefined,
       browserOf(state),
     ])
   } else {
-    const text = step === 'DISCOVERING' ? `Looking for the login of ${domain} …` : `Logging in to ${domain} …`
+    const text = step === 'DISCOVERING' ? `Looking for the login page of ${domain} …` : `Logging in to ${domain} …`
     draw(`working ${step}`, `Log in to ${domain}`, [make('p', { class: 'waiting', role: 'status' }, text)])
   }
 }
@@ -114,7 +114,7 @@ function alertOf({ website_error: text }: LoginState): HTMLElement | undefined {
   return text ? make('p', { class: 'alert', role: 'alert', dir: 'auto' }, text) : undefined
 }
 
-/** The browser itself, for what only a person can do there. */
+/** A view of the browser, for steps that only a person can do there. */
 function browserOf({ live_view_url: url }: LoginState): HTMLElement | undefined {
   if (!url) return undefined
   const details = make('details', { open: isBrowserShown }, make('summary', {}, 'Show the browser'))
@@ -154,7 +154,7 @@ const endings: Readonly<Record<string, string>> = {
   CANCELED: 'It was canceled.',
 }
 
-/** Any scheme may be meant, as that of an app, but those that would run in this page. */
+/** Links may use any scheme, such as that of an app, except those that would run in this page. */
 const unsafeSchemes = ['javascript:', 'data:', 'blob:', 'vbscript:', 'about:', 'file:']
 
 function leaveFor(parameter: string, facts: Readonly<Record<string, string>>): void {
@@ -175,7 +175,7 @@ function draw(name: string, title: string, content: readonly (HTMLElement | unde
   document.title = title
   const field = main.querySelector<HTMLElement>('input')
   if (field) field.focus()
-  // Who hears the page is told that it has changed.
+  // Announces the change to screen readers.
   else if (!isFirst) heading.focus()
 }
 

@@ -6,17 +6,17 @@ export interface ApiRequest {
   readonly body?: unknown
 }
 
-/** A berth, as the holder of an API key sees it. */
+/** A connection to berth with an API key. */
 export interface ApiOptions {
   readonly url: string
   readonly apiKey: string
-  /** Id or name of the project, as the header of every request. */
+  /** Id or name of the project, sent as a header with every request. */
   readonly project?: string | undefined
   readonly fetch?: typeof fetch
   readonly signal?: AbortSignal
 }
 
-/** The error that the API has answered. */
+/** An error response of the API. */
 export class ApiError extends Error {
   readonly status: number
   readonly code: string | undefined
@@ -34,7 +34,6 @@ export interface ListReply {
   readonly next_offset: number | null
 }
 
-/** Sends requests to a berth, as declared in the contract. */
 export class Api {
   readonly #options: ApiOptions
 
@@ -65,7 +64,7 @@ export class Api {
     throw new ApiError(response.status, code, message ?? (text || response.statusText))
   }
 
-  /** The JSON of a reply. Undefined: it has none. */
+  /** The JSON of a reply; undefined if it has none. */
   async call<Reply>(endpoint: Endpoint, request?: ApiRequest): Promise<Reply> {
     const text = await (await this.send(endpoint, request)).text()
     return (text ? JSON.parse(text) : undefined) as Reply

@@ -7,7 +7,7 @@ import { at } from './tool.ts'
 
 const maxValues = 100
 
-/** Values of an argument of a prompt, or of a part of a resource's URI, that begin as what is typed already. */
+/** Completions for an argument of a prompt, or for a part of a resource URI. */
 export async function complete(
   ref: CompleteRequest['params']['ref'],
   { name, value }: CompleteRequest['params']['argument'],

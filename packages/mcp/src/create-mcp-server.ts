@@ -22,7 +22,7 @@ import { type Action, type Arguments, at, Content, type ContentPart, inputSchema
 import { allTools } from './tools/all-tools.ts'
 import type { Toolset } from './toolsets.ts'
 
-/** Of a text in an answer: more fits into no context, and some clients break on it. */
+/** Limit for a text in a response: longer texts do not fit into any context, and some clients crash on them. */
 const maxTextLength = 200_000
 
 export interface McpServerOptions extends ApiOptions {
@@ -31,7 +31,10 @@ export interface McpServerOptions extends ApiOptions {
   readonly disabled: ReadonlySet<Toolset>
 }
 
-/** Serves the tools of berth to a model, with the rights of an API key. `project` pins the connection to a project. */
+/**
+ * Serves berth's tools to a model, with the permissions of an API key. `project` restricts the connection to one
+ * project.
+ */
 export function createMcpServer({ version, docs, disabled, ...options }: McpServerOptions): Server {
   const { project: pin } = options
   const tools = allTools(docs).filter(({ toolset }) => toolset === undefined || !disabled.has(toolset))
@@ -39,7 +42,7 @@ export function createMcpServer({ version, docs, disabled, ...options }: McpServ
     { name: 'berth', version },
     {
       capabilities: { tools: {}, resources: {}, prompts: {}, completions: {} },
-      instructions: 'get_connection_context tells where you are.',
+      instructions: 'get_connection_context returns your organization and project.',
     },
   )
 
@@ -70,7 +73,7 @@ export function createMcpServer({ version, docs, disabled, ...options }: McpServ
   return server
 }
 
-/** Whether the API key is known, and may act in the project. Throws an ApiError. */
+/** Checks that the API key is valid and may act in the project. Throws an ApiError. */
 export async function checkConnection(options: ApiOptions): Promise<void> {
   await new Api(options).call(at(getAuthContext))
 }

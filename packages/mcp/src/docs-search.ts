@@ -10,7 +10,7 @@ interface Section {
 
 const maxResults = 5
 
-/** Finds sections of the documentation. Reads it on first use. */
+/** Searches sections of the documentation, which is read on first use. */
 export class DocsSearch {
   readonly #folder: string
   #index: Promise<MiniSearch<Section & { readonly id: number }>> | undefined

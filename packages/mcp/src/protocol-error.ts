@@ -2,7 +2,7 @@ import { ErrorCode } from '@modelcontextprotocol/sdk/types.js'
 
 const codes = { invalidParams: ErrorCode.InvalidParams, resourceNotFound: -32_002 } as const
 
-/** An error of the protocol. The class of the library would write the code into the message as well. */
+/** A protocol error. The library's class would also add the code to the message. */
 export class ProtocolError extends Error {
   readonly code: number
 

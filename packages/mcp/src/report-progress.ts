@@ -1,10 +1,10 @@
 import type { RequestHandlerExtra } from '@modelcontextprotocol/sdk/shared/protocol.js'
 import type { ServerNotification, ServerRequest } from '@modelcontextprotocol/sdk/types.js'
 
-/** Shorter than the time after which clients and load balancers give up on a silent call. */
+/** Shorter than the timeouts of clients and load balancers for a silent call. */
 const pauseMilliseconds = 5_000
 
-/** Tells a client that has asked for it, until disposed, that its call is still in progress: after how many seconds. */
+/** Reports the elapsed seconds of a call to a client that has asked for progress, until disposed. */
 export function reportProgress({
   _meta,
   sendNotification,

@@ -37,7 +37,7 @@ export const resourceTemplates = Object.entries(kinds).flatMap(([kind, { item }]
   },
 ])
 
-/** The JSON of a resource, or a note where a collection is empty. */
+/** The JSON of a resource, or a note if a collection is empty. */
 export async function readResource(uri: string, api: Api, pin: string | undefined) {
   try {
     return await read(uri, api, pin)
@@ -70,7 +70,7 @@ async function read(uri: string, api: Api, pin: string | undefined) {
   return json(uri, items)
 }
 
-/** Undefined: no text was encoded like that. */
+/** Undefined if the encoding is invalid. */
 function decoded(part: string): string | undefined {
   try {
     return decodeURIComponent(part)

@@ -6,7 +6,7 @@ import type { Toolset } from './toolsets.ts'
 // biome-ignore lint/suspicious/noExplicitAny: the input of each tool is checked by its schema, and by the API.
 export type Arguments = Readonly<Record<string, any>>
 
-/** An answer that is not JSON. */
+/** A response that is not JSON. */
 export class Content {
   readonly parts: readonly ContentPart[]
 
@@ -19,14 +19,14 @@ export type ContentPart =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'image'; readonly data: string; readonly mimeType: string }
 
-/** What a tool does: one request, or several in code. */
+/** The action of a tool: one request, or code that sends several. */
 export type Action =
   | {
       readonly endpoint: Endpoint
-      /** The arguments that the action needs, by name. */
+      /** Names of the required arguments. */
       readonly needs?: readonly string[]
       readonly request?: (args: Arguments) => ApiRequest
-      /** What to say about an empty list. */
+      /** Added to an empty list. */
       readonly hint?: string
       readonly reply?: (reply: Arguments, args: Arguments) => unknown
     }
@@ -41,7 +41,7 @@ export interface Tool {
   readonly toolset: Toolset | undefined
   readonly help: string
   readonly input: z.ZodRawShape
-  /** Chosen by the argument `action`. A tool of one action has no such argument. */
+  /** Selected by the argument `action`. A tool with a single action has no such argument. */
   readonly actions: Readonly<Record<string, Action>> | Action
   /** Whether it belongs to a project, and has the argument `project`. */
   readonly isOfProject: boolean
@@ -63,7 +63,7 @@ export function endpointsOf({ actions }: Tool): readonly Endpoint[] {
 
 const Project = z.string().optional().describe('Name or id of the project.')
 
-/** The input that clients see. */
+/** The input schema for clients. */
 export function inputSchema({ input, actions, isOfProject }: Tool): z.ZodObject {
   const names = isAction(actions) ? [] : Object.keys(actions)
   return z.object({
@@ -78,12 +78,12 @@ export const pageInput = {
   offset: z.int().min(0).optional(),
 }
 
-/** Those arguments of the names that were given. */
+/** The given arguments among these names. */
 export function pick(args: Arguments, ...names: readonly string[]): Record<string, unknown> {
   return Object.fromEntries(names.filter((name) => args[name] !== undefined).map((name) => [name, args[name]]))
 }
 
-/** An object, or nothing where it would be empty. */
+/** The object, or undefined if it is empty. */
 export function unlessEmpty(fields: Record<string, unknown>): Record<string, unknown> | undefined {
   const given = Object.entries(fields).filter(([, value]) => value !== undefined)
   return given.length > 0 ? Object.fromEntries(given) : undefined

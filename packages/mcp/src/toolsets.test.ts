@@ -14,6 +14,6 @@ test('reads all and none', () => {
   assert.deepEqual([...parseToolsets('')], [])
 })
 
-test('names what it does not know', () => {
+test('names unknown toolsets', () => {
   assert.throws(() => parseToolsets('browsers,brwsers'), /unknown toolset brwsers; there are: profiles/)
 })

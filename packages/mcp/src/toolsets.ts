@@ -1,4 +1,4 @@
-/** Groups of tools that an operator can leave out. */
+/** Groups of tools that an operator can disable. */
 export const toolsets = [
   ...(['profiles', 'docs', 'browsers', 'projects', 'api_keys', 'browser_pools', 'browser_curl', 'proxies'] as const),
   ...(['extensions', 'apps', 'computer', 'shell', 'playwright', 'replays', 'auth_connections', 'credentials'] as const),
@@ -14,8 +14,8 @@ const aliases: Readonly<Record<string, Toolset>> = {
 }
 
 /**
- * Reads a list of toolsets with commas or spaces between them. Names of tools, hyphens and the prefix `manage_` are
- * accepted; `all` and `none` too. Throws an Error that names what is unknown.
+ * Parses a list of toolsets separated by commas or spaces. Accepts names of tools, hyphens and the prefix `manage_`,
+ * and `all` and `none`. Throws an Error that names unknown ones.
  */
 export function parseToolsets(text: string): ReadonlySet<Toolset> {
   const names = text.split(/[\s,]+/).filter(Boolean)

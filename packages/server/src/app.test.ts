@@ -55,7 +55,7 @@ test('text that the database cannot store is an invalid request, in any field', 
   await assert.rejects(sql`select ${'"\\u0000"'}::jsonb ->> 0`.execute(server.database), { code: 'bad_request' })
 })
 
-/** Lists of what belongs to a resource need one. */
+/** Lists below a resource need its id. */
 const resourceIds: Readonly<Record<string, () => Promise<string>>> = {
   listAuthTimeline: () => connectionId(),
   listWebhookDeliveries: async () =>
@@ -73,7 +73,7 @@ for (const { path: template, operationId } of publicEndpoints.filter(({ paged })
   })
 }
 
-/** The owner of the one list that is below something else. */
+/** The owner of the only list below another resource. */
 async function connectionId(): Promise<string> {
   const body = { domain: 'site.test', profile_name: 'of-connection' }
   return (await project.call<{ id: string }>('POST', '/auth/connections', body)).body.id

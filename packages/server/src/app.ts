@@ -73,11 +73,11 @@ export interface AppOptions {
   readonly publicUrl: string | undefined
   readonly metrics: boolean
   readonly connectionLimits?: ConnectionLimits
-  /** Whether requests are refused. */
+  /** Whether requests are rejected. */
   readonly isClosing: () => boolean
-  /** Whether the server is about to end. Absent: when requests are refused. */
+  /** Whether the server is about to stop. When absent, when requests are rejected. */
   readonly isLeaving?: () => boolean
-  /** Toolsets of MCP that are left out. */
+  /** Toolsets of MCP that are not offered. */
   readonly disabledToolsets?: ReadonlySet<Toolset>
 }
 
@@ -137,9 +137,9 @@ export async function createApp(
     if (isClosing()) throw new BerthError('shutting_down')
     restrictToOwnSession(request.raw)
   })
-  // After the hooks that admit the caller, and before its body is read.
+  // After the hooks that authenticate the caller, and before its body is read.
   app.addHook('preParsing', async (request, reply) => requireScopes(request, reply))
-  // Keep-alive would prevent the server from stopping after requests that were in progress.
+  // Keep-alive would prevent the server from stopping after the requests in progress.
   app.addHook('onSend', async (_request, reply) => {
     if (isLeaving()) reply.header('connection', 'close')
   })

@@ -10,8 +10,8 @@ import { FakeProviders } from './testing/fakes/fake-providers.ts'
 import { TestServer } from './testing/server-test.ts'
 
 /*
- * Sends each operation what nobody should send, in each field of its body and each parameter of its query. A field gets a
- * few of the values in turn; with --deep, all of them.
+ * Sends each operation invalid values in each field of its body and each parameter of its query. A field gets a few of
+ * the values in turn; with --deep, all of them.
  */
 
 const providers = await FakeProviders.open()
@@ -128,7 +128,7 @@ interface Answer {
   readonly message?: unknown
 }
 
-/** What is wrong with a refusal. A rule may stand at a field beside the one that was changed. */
+/** Describes what is wrong with an error response. The reported field may be a neighbour of the changed one. */
 function faultOf(endpoint: Endpoint, status: number, answer: Answer | undefined): string | undefined {
   if (status >= 500) return 'fails'
   if (status < 400) return undefined
@@ -184,7 +184,7 @@ test('what agents serve is refused by the field, whatever comes', () => {
   }
 })
 
-/** Where the agent compares the number with the screen, or with its own limit. */
+/** The agent compares the number with the screen or with its own limit. */
 const checkedElsewhere = ['x', 'y', 'width', 'height', 'path', 'typo_chance']
 
 test('what a computer control repeats or waits for has a limit', () => {

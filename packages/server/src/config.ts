@@ -49,7 +49,7 @@ export interface ServerConfig {
   readonly json: boolean
   /** Whether stopping the server ends its sessions. */
   readonly stopSessions: boolean
-  /** For how long the requests and WebSockets of clients may go on when the server stops. */
+  /** How long requests and WebSockets of clients may continue when the server stops. */
   readonly drainSeconds: number
   readonly metrics: boolean
   readonly logLevel: string
@@ -58,7 +58,7 @@ export interface ServerConfig {
   readonly apiKey: string | undefined
   /** The URL at which clients reach berth, without a trailing slash. Defaults to the host of each request. */
   readonly publicUrl: string | undefined
-  /** Where the other servers of the database reach this one. Absent: there are no others. */
+  /** The address where other servers of the database reach this one. When absent, there are no others. */
   readonly serverAddress: string | undefined
   /** When absent, berth runs its own PostgreSQL. */
   readonly databaseUrl: string | undefined
@@ -70,15 +70,15 @@ export interface ServerConfig {
   readonly configRegistry: ConfigRegistryConfig
   /** How long the machine of an app is kept after its last invocation. */
   readonly warmAppSeconds: number
-  /** Where the repositories of apps are. */
+  /** The URL of the host of app repositories. */
   readonly gitHubUrl: string
   /** How many deployments this server builds at once. */
   readonly buildsAtOnce: number
-  /** Absent: analyses try no intents. */
+  /** When absent, analyses do not try intents. */
   readonly model: ModelConfig | undefined
-  /** Chooses where the page of a login does not say how to go on. */
+  /** Decides how to continue a login when the page is ambiguous. */
   readonly loginModel: ModelConfig | undefined
-  /** Absent: no challenge is solved. */
+  /** When absent, captchas are not solved. */
   readonly captchaSolver: CaptchaSolverConfig | undefined
   readonly auditRetentionDays: number
   readonly auditExport: AuditExportConfig
@@ -94,16 +94,16 @@ export interface ServerConfig {
   readonly chromeStoreUrl: string
   readonly egressAllow: readonly string[]
   readonly proxying: ProxyingConfig
-  /** What runs the machines. */
+  /** The driver that runs the machines. */
   readonly driver: DriverName
   readonly machines: DriverOptions
   /** Whether sessions without activity are frozen. */
   readonly hasStandby: boolean
-  /** Absent: API keys alone are accepted. */
+  /** When absent, only API keys are accepted. */
   readonly oauth: OAuthConfig | undefined
-  /** Toolsets of MCP that are left out. */
+  /** Toolsets of MCP that are not offered. */
   readonly disabledToolsets: ReadonlySet<Toolset>
-  /** How many machines are started before they are asked for. */
+  /** How many machines are started in advance. */
   readonly reserve: ReserveConfig
   /** The region that this server runs in. */
   readonly region: Region
@@ -379,7 +379,10 @@ function publicUrl(value: string | undefined): string | undefined {
   throw new StartError('BERTH_PUBLIC_URL must be an http or https address without query or credentials', 64)
 }
 
-/** Sessions of a host have to wait for its next server, the sooner the better; others go on elsewhere. */
+/**
+ * With machines of this host, sessions wait for the host's next server, so the drain should be short. Otherwise other
+ * servers take over the sessions.
+ */
 function defaultDrainSeconds(driver: DriverName): string {
   return sharedDrivers.has(driver) ? '20' : '0'
 }
@@ -389,10 +392,13 @@ function serverAddress(value: string | undefined): string | undefined {
   const url = URL.parse(value)
   const hasMore = url && (url.pathname !== '/' || url.search || url.hash || url.username)
   if (url && ['http:', 'https:'].includes(url.protocol) && !hasMore) return url.origin
-  throw new StartError('BERTH_SERVER_ADDRESS must be as http://host:port, or with https, and nothing behind it', 64)
+  throw new StartError(
+    'BERTH_SERVER_ADDRESS must have the form http://host:port or https://host:port, without a path',
+    64,
+  )
 }
 
-/** What every server of a database must have in common is named here; `join-servers.ts` compares it. */
+/** The settings that must be equal on all servers of a database. `join-servers.ts` compares them. */
 function requireSharedParts(text: (name: string) => string | undefined): void {
   const require = (isThere: boolean, reason: string) => {
     if (!isThere) throw new StartError(`BERTH_SERVER_ADDRESS needs ${reason}`, 64)

@@ -20,7 +20,6 @@ import { DatabaseLock } from './database/database-lock.ts'
 import { EmbeddedPostgres } from './database/embedded-postgres.ts'
 import { migrate } from './database/migrate.ts'
 import { sharedDrivers } from './drivers/driver-names.ts'
-import { openInstallation } from './drivers/kubernetes/installation.ts'
 import { machinesRuntimeFolder, openMachinesFolders } from './drivers/local/machine-folders.ts'
 import { type DriverContext, type OpenDriver, registeredDrivers } from './drivers/registered-drivers.ts'
 import { EgressDaemon } from './egress-link/egress-daemon.ts'
@@ -95,8 +94,11 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
     shutdown,
   })
   const readingKey = readMasterKey(folders.data, config.masterKey)
-  const installation = async () =>
-    openInstallation((await startingDatabase).database, await readingKey, systemClock.now())
+  // Loaded for machines that are pods: its certificates are a tenth of what a server of one host would load.
+  const installation = async () => {
+    const { openInstallation } = await import('./drivers/kubernetes/installation.ts')
+    return openInstallation((await startingDatabase).database, await readingKey, systemClock.now())
+  }
   const context = {
     folders,
     trash,
@@ -190,10 +192,10 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
     const patienceSeconds = areMachinesShared ? 2 * services.servers.limits.lostAfterSeconds : 0
     await joinServers({ ...services, database, serverId: driverId, address, keyCheck, patienceSeconds, appear })
   }
-  // Of a host nobody else can take the sessions: its server is expected back.
+  // If machines belong to this host, no other server can take over its sessions, and its next server is expected soon.
   shutdown.add('the heartbeat', () => (services.takeUps ? services.heartbeat.leave() : services.heartbeat.close()))
   shutdown.add('the sessions', () => leaveSessions(config, services, driverId))
-  // Its machines have no sessions, and the recovery removes them.
+  // The machines have no sessions, so recovery removes them.
   await services.reserveStore.clear()
   await services.replays.finishInterrupted()
   await services.takeUps?.moveFromGone()
@@ -227,7 +229,7 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
   shutdown.add('the reaper', () => reaper.close())
   drain = new ServerDrain({
     ...services,
-    // With the server its sessions end.
+    // The sessions end with the server.
     takeUps: config.stopSessions ? undefined : services.takeUps,
     limitMilliseconds: 1_000 * config.drainSeconds,
     countOpen: () => services.relay.openConnections + services.forwarding.openConnections + services.openRequests.count,
@@ -256,7 +258,7 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
   })
 }
 
-/** Loaded when the dashboard asks for it. */
+/** Imported when the dashboard requests it. */
 async function examineThisHost(config: ServerConfig): Promise<readonly Finding[]> {
   const { examineHost } = await import('./host-checks/host-checks.ts')
   return examineHost(config)
@@ -326,8 +328,8 @@ interface OpenDatabase {
 }
 
 /**
- * Of a host, created once per data folder, so that it survives every change of the host name. Where machines are no
- * host's, every server is a new one, and needs nothing of those before it.
+ * When machines belong to a host: created once per data folder, so that it survives every change of the host name. When
+ * machines are shared: a new id for every start, because a server needs nothing of its predecessors.
  */
 async function readDriverId({ driver }: ServerConfig, dataFolder: string): Promise<string> {
   if (sharedDrivers.has(driver)) return `server-${randomUUID()}`

@@ -165,10 +165,10 @@ export interface ServicesOptions {
   readonly driver: Driver
   /** Distinguishes this host's machines from those of other servers on the same database. */
   readonly driverId: string
-  /** Where the other servers of the database reach this one; absent where there are none. */
+  /** The address where other servers of the database reach this one. Absent if there are none. */
   readonly serverAddress?: string | undefined
   readonly connectionString: string
-  /** Hears which servers use the database. */
+  /** Called with the present servers of the database when they change. */
   readonly onServers?: (servers: readonly KnownServer[]) => Promise<void>
   readonly egressIsUp: () => boolean
   readonly egress: EgressLink
@@ -181,7 +181,7 @@ export interface ServicesOptions {
   readonly audit: { readonly folder: string; readonly retentionDays: number }
   readonly auditExport: AuditExportConfig
   readonly telemetryRetentionDays: number
-  /** How long deliveries are listed, and how long an endpoint may take to answer. */
+  /** How long deliveries are kept, and the time limit of an endpoint's response. */
   readonly webhooks: { readonly retentionDays: number; readonly attemptLimitMilliseconds?: number }
   readonly search: SearchConfig
   readonly replays: ReplaysConfig
@@ -191,21 +191,23 @@ export interface ServicesOptions {
   /** How long the machine of an app is kept after its last invocation. */
   readonly warmAppSeconds: number
   readonly gitHubUrl: string
-  /** What tries the intents of analyses. */
+  /** The model that tries the intents of analyses. */
   readonly model: ModelConfig | undefined
   readonly loginModel: ModelConfig | undefined
   readonly captchaSolver: CaptchaSolverConfig | undefined
   readonly egressAllow: readonly string[]
-  /** Absent: API keys alone are accepted. */
+  /** When absent, only API keys are accepted. */
   readonly oauth: OAuthConfig | undefined
   readonly region: Region
-  /** After how long without activity the machine of a session is frozen. Absent: none ever is. */
+  /**
+   * The time without activity after which the machine of a session is frozen. When absent, machines are never frozen.
+   */
   readonly standbyMilliseconds: number | undefined
   readonly reserve: Pick<ReserveOptions, 'config' | 'settleMilliseconds'> & {
-    /** Absent: as it will be used. */
+    /** Defaults to the real operations. */
     readonly rehearseApp?: typeof rehearse
   }
-  /** What `./berth doctor` finds, where sessions run on this host. */
+  /** The findings of `./berth doctor`, if sessions run on this host. */
   readonly examineHost?: () => Promise<readonly Finding[]>
   readonly clock: Clock
   readonly logger: Logger
@@ -434,7 +436,7 @@ export function createServices(options: ServicesOptions) {
     memoryWatch
       .check(id)
       .then(() => terminator.end(id, 'machine_ended'))
-      .catch((error: unknown) => logger.error({ err: error, sessionId: id }, 'could not end a session; trying again'))
+      .catch((error: unknown) => logger.error({ err: error, sessionId: id }, 'could not end a session; retrying'))
   })
 
   const vaultParts = createVaultServices({
@@ -579,7 +581,7 @@ export function createServices(options: ServicesOptions) {
       endSession: async (id) => {
         if (!machines.has(id)) return
         await terminator.end(id)
-        // Somebody else may have begun to end it.
+        // Another caller may have started to end it.
         await terminator.finish(id)
       },
       record: (projectId, session) => replays.start({ projectId, session }, ReplayRequest.parse({})),

@@ -20,8 +20,9 @@ interface Framework {
 const frameworks = ['@onkernel/sdk', '@kernel/sdk']
 
 /**
- * The apps that the code has registered. The framework is the app's own copy, and its two builds, for `import` and for
- * `require`, have a registry each. To load one that the app has not loaded takes as long as to load the app.
+ * The apps that the code has registered. The app has its own copy of the framework, whose builds for `import` and
+ * `require` have a registry each. A build that the app has not loaded is skipped: loading it takes as long as loading
+ * the app.
  */
 export async function registeredApps(entrypoint: string): Promise<readonly RegisteredApp[]> {
   const require = createRequire(entrypoint)

@@ -2,7 +2,7 @@ import { mkdir, symlink } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 
-/** Where the server puts the code of an app, and the Node.js that programs of its dependencies find by name. */
+/** Creates the folders for the code of an app, and for the Node.js that programs of its dependencies find by name. */
 export async function makeAppFolders(): Promise<void> {
   const programs = join(homedir(), '.berth/bin')
   await Promise.all([mkdir(join(homedir(), 'app'), { recursive: true }), mkdir(programs, { recursive: true })])

@@ -1,8 +1,8 @@
 import { invocationHeader } from '@berth/contract/apps/invocation-header.ts'
 
 /**
- * Has each request of this process to berth name the invocation that it is made in, so that sessions belong to theirs
- * also where the code does not say so. Clients take `fetch` when they are made: this must run before the app is loaded.
+ * Adds the current invocation to each request of this process to berth, so that new sessions belong to it
+ * automatically. Clients keep a reference to `fetch`, so this must run before the app is loaded.
  */
 export function markRequests(berthUrl: string, currentInvocation: () => string | undefined): void {
   const origin = URL.parse(berthUrl)?.origin

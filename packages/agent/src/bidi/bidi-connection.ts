@@ -6,7 +6,7 @@ import { capabilitiesBesideClassic, newSessionResult, unmetBrowserName, withCapa
 import type { ClassicConnections } from './classic-connections.ts'
 import { SharedBrowser } from './shared-browser.ts'
 
-/** What may wait in one socket before the other is not read any further. */
+/** Reading one socket pauses while the other one has more unsent bytes. */
 const maxUnsentBytes = 1024 * 1024
 const pingIntervalMilliseconds = 30_000
 const lastWordsMilliseconds = 2_000
@@ -18,13 +18,13 @@ interface Command {
   readonly params: Readonly<Record<string, unknown>>
 }
 
-/** A session of classic WebDriver that the client is in from the start. */
+/** The classic WebDriver session that the client belongs to. */
 interface ClassicSession {
   readonly id: string
   readonly all: ClassicConnections
 }
 
-/** Commands of clients have none below zero. */
+/** Ids of clients' commands are never negative. */
 const joiningId = -1
 
 type Deliver = (command: Command) => void
@@ -32,8 +32,8 @@ type BidiTransport = BidiMapper.BidiTransport
 type MapperCommand = Parameters<Parameters<BidiTransport['setOnMessage']>[0]>[0]
 
 /**
- * One BiDi client, with a line to Chromium and a mapper of its own. It has a BiDi session from `session.new` to the end
- * of the connection, which `session.end` and `browser.close` bring about; the browser and its pages stay.
+ * One BiDi client with a connection to Chromium and a mapper of its own. Its BiDi session lasts from `session.new` to
+ * the end of the connection, which `session.end` and `browser.close` cause. The browser and its pages continue.
  */
 export class BidiConnection {
   readonly #client: WebSocket
@@ -41,11 +41,11 @@ export class BidiConnection {
   readonly #browser: SharedBrowser
   readonly #sessionId: string
   readonly #classic: ClassicSession | undefined
-  /** Takes the commands of the session; undefined while there is none. */
+  /** Passes on commands of the session; undefined while there is none. */
   #session: Promise<Deliver> | undefined
-  /** Settles when the client is in its classic session: only then the mapper knows the tabs. */
+  /** Settles when the client has joined its classic session: the mapper does not know the tabs before. */
   readonly #joined = Promise.withResolvers<void>()
-  /** Id of the `session.new` that is not answered yet. */
+  /** Id of the pending `session.new`. */
   #creation: number | undefined
   #isAlive = true
 
@@ -77,7 +77,7 @@ export class BidiConnection {
     chromium.on('close', () => this.#close(closeCodes.goingAway, 'the browser has ended'))
   }
 
-  /** The session has ended: the client's connection ends with it. */
+  /** The session has ended, so the client's connection ends. */
   leave(): void {
     this.#close(closeCodes.normal, 'the BiDi session has ended')
   }
@@ -125,7 +125,7 @@ export class BidiConnection {
       const deliver = await this.#session
       deliver(command)
     } catch {
-      // Its line to the browser has broken; the close of that may still be on its way.
+      // Its connection to the browser is broken; the close event may still be pending.
       this.#close(closeCodes.internalError, 'the browser does not answer')
     }
   }
@@ -139,13 +139,13 @@ export class BidiConnection {
       sendMessage: (message) => this.#tell(message),
       close: () => {},
     }
-    // No page is the mapper's own: it runs here, not in a tab.
+    // The mapper runs here, not in a tab, so no page belongs to it.
     const ownTarget = ''
     const session = await this.#browser.createBrowserSession()
     await BidiMapper.BidiServer.createAndStart(transport, this.#browser, session, ownTarget, new BidiParser())
     return (command) => {
-      if (asksForDownloads(command)) this.#browser.reportDownloads(session).catch(() => {}) // It has gone.
-      // What the parameters must be is the mapper's to judge, and it answers itself.
+      if (asksForDownloads(command)) this.#browser.reportDownloads(session).catch(() => {}) // The session has ended.
+      // The mapper validates the parameters and responds with the error itself.
       Promise.try(deliver, command as MapperCommand).catch(() => {})
     }
   }
@@ -181,11 +181,11 @@ export class BidiConnection {
 
   #close(code: number, reason: string): void {
     this.#client.close(code, reason)
-    // A client that does not answer, or does not read what is on its way, is not waited for.
+    // Do not wait for a client that does not respond or does not read.
     setTimeout(() => this.#client.terminate(), lastWordsMilliseconds).unref()
   }
 
-  /** A client that is not read, because Chromium is slow, cannot show that it lives. */
+  /** Skipped while reading is paused because Chromium is slow: the client's pongs would not be read. */
   #checkLife(): void {
     if (this.#isAlive || this.#client.isPaused) this.#client.ping()
     else this.#client.terminate()
@@ -193,7 +193,7 @@ export class BidiConnection {
   }
 }
 
-/** Holds the source back while its target has too much to send. */
+/** Pauses the source while its target has too much unsent data. */
 function passOn(message: string, target: WebSocket, source: WebSocket): void {
   if (target.readyState !== target.OPEN) return
   target.send(message, () => {
@@ -213,13 +213,13 @@ function parseCommand(text: string): Command | { readonly id: number | null; rea
   try {
     parsed = JSON.parse(text)
   } catch {
-    return { id: null, fault: 'the message is no JSON' }
+    return { id: null, fault: 'the message is not JSON' }
   }
   const { id, method, params } = Object(parsed) as Partial<Record<keyof Command, unknown>>
   if (typeof id !== 'number' || !Number.isSafeInteger(id) || id < 0)
-    return { id: null, fault: 'the id is no positive integer' }
-  if (typeof method !== 'string') return { id, fault: 'the method is no string' }
+    return { id: null, fault: 'the id is not a positive integer' }
+  if (typeof method !== 'string') return { id, fault: 'the method is not a string' }
   if (typeof params !== 'object' || params === null || Array.isArray(params))
-    return { id, fault: 'the params are no object' }
+    return { id, fault: 'the params are not an object' }
   return parsed as Command
 }

@@ -9,20 +9,20 @@ import type { Activity } from '../reporting/activity.ts'
 import type { ClassicSessions } from '../webdriver/classic-sessions.ts'
 import { MapperProcess } from './mapper-process.ts'
 
-/** After the last client the mapper stays for the next one so long. */
+/** How long the mapper keeps running after the last client. */
 const idleLimitMilliseconds = 30_000
 const lastWordsMilliseconds = 2_000
 
 interface BidiRelayOptions {
   readonly endpoint: () => Promise<DevToolsEndpoint>
   readonly activity: Activity
-  /** Of classic WebDriver, to which some clients belong. */
+  /** The classic WebDriver sessions to which some clients belong. */
   readonly sessions: ClassicSessions
   readonly runFolder: string
   readonly logger: Logger
 }
 
-/** Takes the websockets of BiDi clients to the process that translates for Chromium. */
+/** Connects the websockets of BiDi clients to the mapper process. */
 export class BidiRelay {
   readonly #options: BidiRelayOptions
   readonly #clients = new Set<Socket>()
@@ -34,7 +34,7 @@ export class BidiRelay {
     options.sessions.onEnd((id) => this.#mapper?.then((mapper) => mapper.endSession(id)).catch(() => {}))
   }
 
-  /** Answers the handshake when the browser is there, or with the reason why it is not. */
+  /** Completes the handshake when the browser is available, or rejects it with the reason. */
   async connect(request: IncomingMessage, client: Socket, head: Buffer): Promise<void> {
     const { activity, sessions } = this.#options
     const session = sessionOf(request.url ?? '')
@@ -58,13 +58,13 @@ export class BidiRelay {
     }
   }
 
-  /** False when the Chromium or the mapper that was to be used has just died: then the next one is to be tried. */
+  /** Returns false if the Chromium or the mapper in use has just died: the caller should try the next one. */
   async #open(request: IncomingMessage, client: Socket, head: Buffer): Promise<boolean> {
     const endpoint = await this.#options.endpoint()
     const mapper = await this.#runningMapper()
     if (client.destroyed) return true
     const outcome = await openMapper(mapper.socketPath, endpoint, request, client, head)
-    if (outcome === 'no browser') await endOf(endpoint, new Error('it takes no connections'))
+    if (outcome === 'no browser') await endOf(endpoint, new Error('it accepts no connections'))
     if (outcome === 'no mapper') await mapper.ended
     return outcome === 'answered'
   }
@@ -75,7 +75,7 @@ export class BidiRelay {
     const mapper = MapperProcess.start(runFolder, (id) => void sessions.end(id))
     this.#mapper = mapper
     const forget = (how: string) => {
-      if (this.#mapper !== mapper) return // It was idle.
+      if (this.#mapper !== mapper) return // It was stopped as idle.
       this.#mapper = undefined
       this.#options.logger.warn({ how }, 'the BiDi mapper has ended; the next client starts it again')
     }
@@ -98,7 +98,7 @@ export class BidiRelay {
   #stopMapper(): void {
     const mapper = this.#mapper
     this.#mapper = undefined
-    mapper?.then((running) => running.kill()).catch(() => {}) // It did not start: nothing to stop.
+    mapper?.then((running) => running.kill()).catch(() => {}) // It did not start, so there is nothing to stop.
   }
 }
 
@@ -107,7 +107,7 @@ function sessionOf(path: string): string | undefined {
   return command === undefined ? id : undefined
 }
 
-/** What connecting to a process that has died comes to, before and after its socket is removed. */
+/** Errors of connecting to a dead process, before and after its socket is removed. */
 const gone: readonly unknown[] = ['ECONNREFUSED', 'ECONNRESET', 'ENOENT']
 
 function openMapper(
@@ -128,7 +128,7 @@ function openMapper(
     upstream.on('response', (response) => {
       response.resume()
       if (response.statusCode === 502) return resolve('no browser')
-      refuse(client, response.statusCode ?? 400, 'the handshake is not one of a websocket')
+      refuse(client, response.statusCode ?? 400, 'the request is not a websocket handshake')
       resolve('answered')
     })
     upstream.on('upgrade', (response, mapper, mapperHead) => {
@@ -143,7 +143,7 @@ function openMapper(
   })
 }
 
-/** The end of one side is the end of the other, after what is on its way. */
+/** When one side ends, ends the other after pending data is sent. */
 function splice(client: Socket, mapper: Socket): void {
   client.setNoDelay(true)
   mapper.on('error', () => mapper.destroy())
@@ -152,7 +152,7 @@ function splice(client: Socket, mapper: Socket): void {
   client.on('close', () => mapper.destroy())
   mapper.on('close', () => {
     client.end()
-    // A client that does not read its last bytes is not waited for.
+    // Do not wait for a client that does not read its last bytes.
     setTimeout(() => client.destroy(), lastWordsMilliseconds).unref()
   })
 }

@@ -6,13 +6,13 @@ import { toDevToolsServer } from '../browser/devtools-server.ts'
 import { BidiConnection } from './bidi-connection.ts'
 import type { ClassicConnections } from './classic-connections.ts'
 
-/** Any size in one message, as on the way to Chromium itself; nothing is compressed inside of a machine. */
+/** No size limit, as in Chromium itself, and no compression inside a machine. */
 const unlimited = { maxPayload: 0, perMessageDeflate: false } as const
 
 /**
- * Serves BiDi on a unix socket. The path of a client's address is the port of Chromium's DevTools server and the path of
- * the browser there: of a browser that is started again both are new. A query names the session of classic WebDriver
- * that the client is in already.
+ * Serves BiDi on a unix socket. The path of a client's address contains the port of Chromium's DevTools server and the
+ * path of the browser; both change when the browser is restarted. A query parameter names the classic WebDriver session
+ * that the client belongs to.
  */
 export async function startBidiServer(socketPath: string, sessions: ClassicConnections): Promise<Server> {
   const websockets = new WebSocketServer({ noServer: true, ...unlimited })
@@ -26,7 +26,7 @@ export async function startBidiServer(socketPath: string, sessions: ClassicConne
   return server
 }
 
-/** The client is let in when its line to Chromium stands. */
+/** Completes the client's handshake once its connection to Chromium is open. */
 async function accept(
   websockets: WebSocketServer,
   sessions: ClassicConnections,
@@ -42,7 +42,7 @@ async function accept(
     socket.end('HTTP/1.1 502 Bad Gateway\r\nconnection: close\r\ncontent-length: 0\r\n\r\n')
     return
   }
-  // A client that has gone, or whose handshake is refused, leaves nothing behind.
+  // Also when the client disconnects or its handshake is refused.
   socket.once('close', () => chromium.terminate())
   if (socket.destroyed) chromium.terminate()
   else {

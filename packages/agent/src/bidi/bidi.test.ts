@@ -227,7 +227,7 @@ test('the end of the mapper disconnects only BiDi clients, and the next client s
   cdp.terminate()
 })
 
-// Last: it leaves the agent with another browser.
+// Last, because it leaves the agent with another browser.
 test('a browser crash closes the connections, and the next client gets the new browser', async () => {
   const client = await openSession()
   const [pid] = agent.children('chromium')

@@ -2,7 +2,7 @@ interface Capabilities {
   readonly browserName?: unknown
 }
 
-/** As clients send it: nothing is certain. */
+/** As sent by clients, so not yet validated. */
 interface CapabilitiesRequest {
   readonly alwaysMatch?: Capabilities | null
   readonly firstMatch?: readonly (Capabilities | null)[] | null
@@ -14,17 +14,17 @@ interface NewSessionResult {
 
 const browserNames: readonly unknown[] = [undefined, 'chrome', 'chromium']
 
-/** Where a client speaks classic WebDriver too, dialogs wait for its commands. */
+/** Where a client also uses classic WebDriver, dialogs stay open until its commands handle them. */
 export const capabilitiesBesideClassic = {
   capabilities: { alwaysMatch: { unhandledPromptBehavior: { default: 'ignore' } } },
 } as const
 
-/** The parameters with the capabilities that a client may leave out, all of them or a part. */
+/** Adds the capabilities that a client may omit, completely or in part. */
 export function withCapabilities(params: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   return { ...params, capabilities: params.capabilities ?? {} }
 }
 
-/** The name that keeps a request from being met: every way to meet it asks for another browser. */
+/** The browser name that makes a request impossible to match: every alternative asks for another browser. */
 export function unmetBrowserName(params: Readonly<Record<string, unknown>>): string | undefined {
   const { alwaysMatch, firstMatch } = params.capabilities as CapabilitiesRequest
   const choices = Array.isArray(firstMatch) && firstMatch.length > 0 ? firstMatch : [{}]
@@ -32,10 +32,10 @@ export function unmetBrowserName(params: Readonly<Record<string, unknown>>): str
   return names.some((name) => browserNames.includes(name)) ? undefined : String(names[0])
 }
 
-/** The mapper leaves the id of a session, and how the browser is called, to whoever runs it. */
+/** The mapper leaves the session id and the browser name to its host. */
 export function newSessionResult(sessionId: string, { capabilities }: NewSessionResult): object {
   const [, version] = /\/(\S+)/.exec(String(capabilities.browserName)) ?? []
-  // The address of the session is the one that the client came by; nobody in here knows it.
+  // Only the server knows the public address of the session.
   const { webSocketUrl: _, ...others } = capabilities
   return {
     sessionId,

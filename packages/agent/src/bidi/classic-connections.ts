@@ -1,19 +1,19 @@
 interface Connection {
-  /** Says goodbye to the client and ends. */
+  /** Sends a close frame to the client and ends. */
   leave(): void
 }
 
-/** The BiDi connections that belong to sessions of classic WebDriver, by the session's id. */
+/** The BiDi connections of classic WebDriver sessions, by session id. */
 export class ClassicConnections {
   readonly #open = new Map<string, Set<Connection>>()
   readonly #onEnd: (id: string) => void
 
-  /** `onEnd` hears of each session that a client ends over BiDi. */
+  /** `onEnd` is called for each session that a client ends over BiDi. */
   constructor(onEnd: (id: string) => void) {
     this.#onEnd = onEnd
   }
 
-  /** Counts a connection in; the function that it returns counts it out. */
+  /** Registers a connection; the returned function removes it. */
   enter(id: string, connection: Connection): () => void {
     const ofSession = this.#open.get(id) ?? new Set()
     this.#open.set(id, ofSession.add(connection))
@@ -23,7 +23,7 @@ export class ClassicConnections {
     }
   }
 
-  /** The classic session has ended: its connections end with it. */
+  /** The classic session has ended, so its connections end. */
   close(id: string): void {
     for (const connection of this.#open.get(id) ?? []) connection.leave()
   }

@@ -6,18 +6,18 @@ import type { Duplex } from 'node:stream'
 import { ChildProgram } from '../browser/child-program.ts'
 import { besideMain } from '../script-process/beside-main.ts'
 
-/** More than any page's messages need; a client that needs more ends this process and not the agent. */
+/** More than the messages of any page need; a client that exceeds it ends this process instead of the agent. */
 const maxHeapMegabytes = 512
 
 let started = 0
 
 /**
- * The process in which BiDi is translated. What it costs comes with the first client, its work does not hold up the
- * agent's, and what a client does to it, up to all the memory it may have, ends BiDi clients alone.
+ * The process that translates BiDi. It starts with the first client, does not delay the agent, and when a client
+ * crashes it or exhausts its memory, only BiDi clients are disconnected.
  */
 export class MapperProcess {
   readonly socketPath: string
-  /** How it ended, as one phrase. Never rejects. */
+  /** How the process ended, as one phrase. Never rejects. */
   readonly ended: Promise<string>
   readonly #program: ChildProgram
   readonly #line: Duplex
@@ -29,7 +29,7 @@ export class MapperProcess {
     this.#line = line
   }
 
-  /** Resolves when clients can connect. `onSessionEnd` hears of classic sessions that a client ends over BiDi. */
+  /** Resolves when clients can connect. `onSessionEnd` is called for classic sessions that a client ends over BiDi. */
   static async start(runFolder: string, onSessionEnd: (id: string) => void): Promise<MapperProcess> {
     const socketPath = join(runFolder, `bidi-${process.pid}-${++started}.sock`)
     const program = new ChildProgram({
@@ -39,7 +39,7 @@ export class MapperProcess {
       pipes: 1,
     })
     const line = program.child.stdio[3] as Duplex
-    line.on('error', () => {}) // The process has gone; its exit says so.
+    line.on('error', () => {}) // The process has ended; its exit is reported elsewhere.
     const mapper = new MapperProcess(socketPath, program, line)
     const lines = createInterface({ input: line }).on('error', () => {})
     const how = await Promise.race([once(lines, 'line').then(() => undefined), mapper.ended])

@@ -6,16 +6,16 @@ type CdpSession = Awaited<ReturnType<MapperCdpConnection['createBrowserSession']
 
 interface AttachedToTarget {
   readonly params: { readonly sessionId: string; readonly targetInfo: { readonly type: string } }
-  /** The session in which it was told: a tab's, or the browser's. */
+  /** The session that reported the event: a tab's or the browser's. */
   readonly sessionId?: string
 }
 
-/** How Chromium begins that event; looking at no more of each message than this costs nothing. */
+/** The beginning of this event in Chromium's messages; comparing only this prefix is cheap. */
 const attachedPrefix = '{"method":"Target.attachedToTarget"'
 
 /**
- * One client's line to the browser that others use too. What a client asks for holds on this line alone, and Chromium
- * takes it back when the line closes: subscriptions, preload scripts, intercepts, emulation.
+ * One client's connection to the browser that others also use. What a client sets applies to this connection only, and
+ * Chromium reverts it when the connection closes: subscriptions, preload scripts, intercepts, emulation.
  */
 export class SharedBrowser extends MapperCdpConnection {
   readonly #leave: () => void
@@ -35,7 +35,7 @@ export class SharedBrowser extends MapperCdpConnection {
     this.#leave = leave
   }
 
-  /** The mapper may hear of downloads from now on; where they go is then what Chromium does by itself. */
+  /** Enables download events for the mapper; the download location remains Chromium's default. */
   async reportDownloads(session: CdpSession): Promise<void> {
     if (this.#reportsDownloads) return
     this.#reportsDownloads = true
@@ -43,24 +43,24 @@ export class SharedBrowser extends MapperCdpConnection {
   }
 
   /**
-   * The mapper would let go of a target that is no page (the agent's hidden ones) too, but forget the tab around it, which
-   * waits as well: nothing would load in there for as long as this line is open.
+   * The mapper would detach from a target that is not a page (such as the agent's hidden ones), but leave the tab
+   * around it waiting for the debugger: nothing would load in it while this connection is open.
    */
   #letGo({ params, sessionId: parent }: AttachedToTarget): boolean {
     if (params.targetInfo.type !== 'other') return false
-    const gone = () => {} // By itself, which is as good.
+    const gone = () => {} // The target may have detached already.
     super.sendCommand('Target.detachFromTarget', { sessionId: params.sessionId }, parent).catch(gone)
     super.sendCommand('Runtime.runIfWaitingForDebugger', undefined, parent).catch(gone)
     return true
   }
 
   override sendCommand: SendCommand = (method, params, sessionId) => {
-    // BiDi has two ways to this command, its own and raw CDP; both end here.
+    // BiDi can send this command itself or as raw CDP; both end here.
     if (method === 'Browser.close') {
-      setImmediate(this.#leave) // After the answer.
+      setImmediate(this.#leave) // After the response.
       return Promise.resolve({})
     }
-    // The mapper begins with this. It would take away, for all clients, what another has set.
+    // The mapper starts with this command, which would reset what another client has set for all clients.
     if (method === 'Browser.setDownloadBehavior' && !this.#reportsDownloads && isDefault(params))
       return Promise.resolve({})
     return super.sendCommand(method, params, sessionId)

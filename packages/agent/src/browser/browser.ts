@@ -19,36 +19,36 @@ import { activeTab, tabsByActivity, withTarget } from './targets/tabs.ts'
 import { resizeHeadful, resizeHeadless } from './window/resize.ts'
 import { makeResizable, resizedWindow } from './window/window-bounds.ts'
 
-/** Refusals come at once. */
+/** Enough for refusals, which arrive immediately. */
 const navigationMilliseconds = 3_000
 const maxCrashes = 5
 const crashWindowMilliseconds = 30_000
 const endpointLimitMilliseconds = 15_000
-/** Far more than a start takes on a busy host. */
+/** Far longer than a start takes on a busy host. */
 const startLimitMilliseconds = 45_000
 
-/** Where a client is taken to. */
+/** Where a client's connection is forwarded to. */
 export interface ClientEndpoint {
   readonly endpoint: DevToolsEndpoint
-  /** Absent when it is now. Rejects when it will not be. */
+  /** Absent if it is usable now. Rejects if it will not become usable. */
   readonly usable?: Promise<unknown>
 }
 
 interface RunningChromium {
   readonly chromium: Chromium
   readonly page: FirstPage
-  /** Of its windows, but those that a client has given one of their own. */
+  /** Size of all windows except those that a client has resized. */
   size: AgentConfig['viewport']
-  /** False from the begin of a change of size to its end: one that breaks off leaves it so. */
+  /** False while the size is being changed, and after a change that was interrupted. */
   isSized: boolean
 }
 
-/** An end of Chromium that is meant, and what follows it. */
+/** An intended end of Chromium and what follows it. */
 interface Relaunch {
   readonly tabs: Tabs
-  /** Done before the next launch. */
+  /** Runs before the next launch. */
   readonly change?: () => Promise<void>
-  /** Takes the change back when Chromium does not start with it. */
+  /** Reverts the change if Chromium does not start with it. */
   readonly undo?: () => Promise<void>
 }
 
@@ -56,7 +56,7 @@ interface PendingRelaunch extends Relaunch {
   readonly done: PromiseWithResolvers<void>
 }
 
-/** Where Chromium has found none of the tabs that it was to restore. It would load from far away. */
+/** What Chromium opens when it has no tabs to restore. It would load remote content. */
 const newTabPage = 'chrome://new-tab-page'
 
 interface BrowserOptions {
@@ -70,41 +70,41 @@ interface BrowserOptions {
 }
 
 /**
- * The browser of the session, and its display. What crashes is started again, under the same addresses; a browser
- * that does not start, or crashes again and again, is given up.
+ * The browser of the session and its display. Both are restarted under the same addresses after a crash. A browser that
+ * does not start, or crashes repeatedly, is given up.
  */
 export class Browser {
   readonly #options: BrowserOptions
-  /** What the next launch takes. */
+  /** Configuration for the next launch. */
   #config: AgentConfig
-  /** Where the first page goes when it is there. */
+  /** Address to open when the first page is available. */
   #startUrl: string | undefined
   #hasFirstPage = false
   #chromium: Promise<Chromium> | undefined
-  /** Set while clients are let in. */
+  /** Set while clients are admitted. */
   #running: RunningChromium | undefined
   #display: Display | undefined
   #startingDisplay: Promise<void> | undefined
   #crashes: number[] = []
   #isStopping = false
   #hasBegun = false
-  /** Set when the next end of Chromium is meant, and no crash. */
+  /** Set when the next end of Chromium is intended, not a crash. */
   #pendingRelaunch: PendingRelaunch | undefined
   #lastRelaunch: Promise<void> = Promise.resolve()
-  /** How the display ended that was not replaced yet. */
+  /** How the last display ended, until it is replaced. */
   #lostDisplay: string | undefined
-  /** What was answered before it was done, and clients wait for. Never rejects. */
+  /** Changes that were answered before they were complete; clients wait for them. Never rejects. */
   #settled: Promise<void> = Promise.resolve()
-  /** Made anew with each end of Chromium: until the next one is ready, clients wait here. */
+  /** Replaced each time Chromium ends: clients wait for it until the next one is ready. */
   #endpoint = pendingEndpoint()
-  /** Of the first Chromium, when a session waits for its launch, from its first answer on. */
+  /** Of the first Chromium of a session that waits for its launch; resolves with its first answer. */
   #early = Promise.withResolvers<DevToolsEndpoint>()
   #hasAnsweredEarly = false
   readonly #userData: UserData
   readonly #launched = Promise.withResolvers<void>()
-  /** Settled when the first start may go ahead: with the tabs of the profile that it has waited for, or an empty page. */
+  /** Settles when the first start may proceed: with the tabs of the expected profile, or an empty page. */
   readonly #firstTabs = Promise.withResolvers<Tabs>()
-  /** Whether a profile has taken the place of the state that the running browser had. */
+  /** Whether a profile has replaced the state of the running browser. */
   #hasReplacedState = false
   readonly #givenUp = Promise.withResolvers<string>()
 
@@ -120,10 +120,10 @@ export class Browser {
     return this.#givenUp.promise
   }
 
-  /** Launches, reports `ready` when the first page has answered, and from then on keeps the browser running. */
+  /** Launches the browser, reports `ready` when the first page has answered, and then keeps it running. */
   start(): void {
     const { headless, awaits_profile, awaits_extensions } = this.#config
-    // The processor is idle while a display starts, and what the server sends needs the app.
+    // The processor is idle while a display starts, and receiving the server's data needs the app.
     if (!headless || awaits_profile || awaits_extensions) this.#launched.resolve()
     this.#keepRunning().catch((error: Error) => {
       if (this.#isStopping) return
@@ -132,12 +132,12 @@ export class Browser {
     })
   }
 
-  /** Resolves when the first Chromium has been started, or its start waits for a display or for what the server sends. */
+  /** Resolves when the first Chromium was started, or its start waits for a display or for data from the server. */
   get launched(): Promise<void> {
     return this.#launched.promise
   }
 
-  /** The DevTools server of the Chromium that runs, or of the next one while there is none. */
+  /** The DevTools server of the running Chromium, or of the next one while none is running. */
   async endpoint(): Promise<DevToolsEndpoint> {
     return Promise.race([this.#usable(), this.#notInTime()])
   }
@@ -152,18 +152,18 @@ export class Browser {
   }
 
   /**
-   * The same for a client whose commands wait until the browser is `usable`. Its handshake need not, while a session waits
-   * for the first page.
+   * As `endpoint`, for a client whose commands wait until the browser is `usable`. Its handshake completes earlier
+   * while a session waits for the first page.
    */
   async clientEndpoint(): Promise<ClientEndpoint> {
     if (this.#running) return { endpoint: await this.endpoint() }
     const usable = this.#usable()
-    usable.catch(() => {}) // Whoever is let in sees the rejection.
+    usable.catch(() => {}) // Connections that use it handle the rejection.
     const endpoint = await Promise.race([usable, this.#early.promise, this.#notInTime()])
     return { endpoint, usable }
   }
 
-  /** Resolves when the browser is what it was last configured to be. */
+  /** Resolves when the browser matches its last configuration. */
   get settled(): Promise<void> {
     return this.#settled
   }
@@ -173,7 +173,7 @@ export class Browser {
     return this.#hasBegun
   }
 
-  /** The line to the Chromium that runs, or to the next one while there is none. */
+  /** The pipe to the running Chromium, or to the next one while none is running. */
   async pipe(): Promise<CdpPipe> {
     const { pipe } = await this.running()
     return pipe
@@ -187,7 +187,7 @@ export class Browser {
   }
 
   async #relaunch(next: Relaunch): Promise<void> {
-    await this.#endpoint.promise // One that is just being launched must not be taken for one that fails.
+    await this.#endpoint.promise // A launch in progress must not be mistaken for a failed one.
     const chromium = await this.#chromium
     const done = Promise.withResolvers<void>()
     this.#pendingRelaunch = { ...next, done }
@@ -196,8 +196,8 @@ export class Browser {
   }
 
   /**
-   * Replaces the state of the browser by that of a profile; before the first launch, lets that go ahead. A running
-   * Chromium is started anew. Rejects when the profile cannot be used: the old state is back.
+   * Replaces the state of the browser with that of a profile; before the first launch, lets the launch proceed. A
+   * running Chromium is restarted. Rejects if the profile cannot be used; the old state is then restored.
    */
   async loadProfile(archive: Readable, tabs: Tabs): Promise<void> {
     const userData = this.#userData
@@ -210,25 +210,25 @@ export class Browser {
     this.#hasReplacedState = true
   }
 
-  /** Does once what the load of a profile will do. Nothing when the browser does not wait for one. */
+  /** Warms up the code that loads a profile. Does nothing unless the browser waits for one. */
   async rehearseProfile(): Promise<void> {
     if (!this.#hasBegun) await rehearseProfile(this.#config.run_folder)
   }
 
-  /** Goes back to the state that a profile has replaced in the running browser; nothing when none has. */
+  /** Restores the state that a profile has replaced in the running browser, if any. */
   async takeProfileBack(): Promise<void> {
     if (!this.#hasReplacedState) return
     await this.relaunch({ tabs: 'restore', change: () => this.#userData.takeBack() })
     this.#hasReplacedState = false
   }
 
-  /** Ends the browser for good and gives out its state, as an archive. */
+  /** Stops the browser permanently and returns its state as an archive. */
   async giveOutProfile(): Promise<Readable> {
     await this.stop()
     return this.#userData.giveOut()
   }
 
-  /** As `endpoint`; opens an empty page where all have been closed. */
+  /** As `endpoint`, but opens an empty page if all pages have been closed. */
   async endpointWithPage(): Promise<DevToolsEndpoint> {
     const endpoint = await this.endpoint()
     try {
@@ -241,37 +241,37 @@ export class Browser {
     }
   }
 
-  /** The Chromium that runs, or the next one while there is none. */
+  /** The running Chromium, or the next one while none is running. */
   async running(): Promise<Chromium> {
     const { ended } = await this.endpoint()
     const chromium = await this.#chromium
-    // Between the two it may have ended, and the next may have begun.
+    // It may have ended meanwhile, and the next one may have started.
     return chromium?.ended === ended ? chromium : this.running()
   }
 
-  /** The name of the display that runs, or of the next one; only a headful session has one. */
+  /** The name of the running display, or of the next one; only a headful session has one. */
   async displayName(): Promise<string> {
     const chromium = await this.running()
     if (this.#display) return this.#display.name
-    // It has gone, and takes its browser along before both are started again.
+    // The display has ended, which ends its browser before both are restarted.
     await chromium.ended
     return this.displayName()
   }
 
-  /** What it runs with. */
+  /** The configuration it runs with. */
   get config(): AgentConfig {
     return this.#config
   }
 
-  /** The size of the display that runs. */
+  /** The size of the running display. */
   get displaySize(): { readonly width: number; readonly height: number } {
     if (!this.#display) throw new Error('the display has just ended')
     return this.#display.size
   }
 
   /**
-   * Changes what runs, and what later launches begin with. Before the first launch, it begins with it. One at a time:
-   * the server sees to that.
+   * Changes the running browser and the configuration of later launches. Before the first launch, changes only that
+   * configuration. The server sends one change at a time.
    */
   async configure(configuration: BrowserConfiguration): Promise<void> {
     await this.#settled
@@ -298,17 +298,17 @@ export class Browser {
     else this.#startUrl = startUrl
   }
 
-  /** What cannot be changed while the browser runs is set by its launch. One that does not start is given up. */
+  /** Applies settings that require a launch. A browser that does not start is given up. */
   async #changeAnew(startUrl: string | undefined): Promise<void> {
     try {
       await this.#relaunchUnused()
       if (startUrl !== undefined) await this.#navigate(startUrl)
     } catch (error) {
-      this.#options.logger.warn({ err: error }, 'the browser is not what it was configured to be')
+      this.#options.logger.warn({ err: error }, 'the browser could not be configured')
     }
   }
 
-  /** Of a browser that nobody has used yet: the next one must not show that there was another. */
+  /** For a browser that nobody has used yet: the next one must not show that there was another. */
   #relaunchUnused(): Promise<void> {
     return this.relaunch({ tabs: 'blank', change: () => this.#userData.clear() })
   }
@@ -326,7 +326,7 @@ export class Browser {
     running.isSized = true
   }
 
-  /** Resolves when the page that a person would see has been told to go there; what comes of it shows in the page. */
+  /** Resolves when the page that a person would see has started to navigate; the page shows the outcome. */
   async #navigate(url: string): Promise<void> {
     const endpoint = await this.#endpoint.promise
     const { pipe } = this.#current().chromium
@@ -335,12 +335,12 @@ export class Browser {
     else await withTarget(pipe, tab, (session) => navigate(pipe, session, url))
   }
 
-  /** What a client's command needs to be done before; undefined for nearly all. */
+  /** Work that must be done before a client's command; undefined for nearly all commands. */
   prepare({ method, params }: { readonly method?: unknown; readonly params?: unknown }): Promise<void> | undefined {
     const windowId = method === 'Browser.setWindowBounds' ? resizedWindow(params) : undefined
     const pipe = this.#running?.chromium.pipe
     if (windowId === undefined || !pipe) return undefined
-    return makeResizable(pipe, windowId).catch(() => {}) // Chromium tells the client what is wrong.
+    return makeResizable(pipe, windowId).catch(() => {}) // Chromium reports the error to the client.
   }
 
   async stop(): Promise<void> {
@@ -372,7 +372,7 @@ export class Browser {
       if (this.#isStopping) return relaunch?.done.reject(new Error('the browser is being stopped'))
       if (relaunch) current = await this.#launchChanged(relaunch)
       else {
-        // A display that dies takes its browser along, and may be seen to be gone only after it.
+        // When a display dies its browser ends too, and the display's end may be noticed later.
         await immediate()
         if (this.#lostDisplay === undefined) this.#noteCrash('chromium', how)
         else this.#noteCrash('display', this.#lostDisplay)
@@ -382,7 +382,7 @@ export class Browser {
     }
   }
 
-  /** A Chromium that dies before its first page answers counts as one more crash. */
+  /** A Chromium that dies before its first page answers counts as another crash. */
   async #launchAfterCrash(): Promise<RunningChromium> {
     for (;;) {
       try {
@@ -393,7 +393,7 @@ export class Browser {
     }
   }
 
-  /** Throws the error of the launch when Chromium has not died. */
+  /** Rethrows the launch error if Chromium is still alive. */
   async #noteStartupCrash(error: unknown): Promise<void> {
     const failed = await this.#chromium?.catch(() => undefined)
     if (this.#isStopping || !failed || !(await endsNow([failed.ended]))) throw error
@@ -401,16 +401,16 @@ export class Browser {
     this.#noteCrash('chromium', await failed.ended, 'startup')
   }
 
-  /** When everything is there that it starts with. */
+  /** Launches when everything that the launch needs is available. */
   async #launchFirst(): Promise<RunningChromium> {
     const display = this.#ensureDisplay()
-    display.catch(() => {}) // The launch waits for it once more.
+    display.catch(() => {}) // The launch awaits it again.
     const [tabs] = await Promise.all([this.#firstTabs.promise, this.#options.extensions.arrived])
     if (this.#isStopping) throw new Error('the browser is being stopped')
     this.#hasBegun = true
     if (!this.#config.awaits_profile) return this.#launch(tabs)
     const launched = this.#launch(tabs).catch(async (error: unknown) => {
-      // The session has been told that its browser is there: it gets another one, as after any crash.
+      // The session was told that its browser is ready, so the browser is replaced as after any crash.
       if (!this.#hasAnsweredEarly) throw error
       await this.#noteStartupCrash(error)
       return this.#launchAfterCrash()
@@ -420,10 +420,13 @@ export class Browser {
     return launched.finally(endActivity)
   }
 
-  /** A session waits for this launch alone: it may have the browser when that answers, and waits for the page only then. */
+  /**
+   * When a session waits for this launch only, it gets the browser with Chromium's first answer and waits for the page
+   * afterwards.
+   */
   async #answerEarly(): Promise<void> {
     const chromium = await this.#chromium?.catch(() => undefined)
-    if (!chromium) return // Whoever launches it sees why.
+    if (!chromium) return // The launch reports the error.
     let hasEnded = false
     void chromium.ended.then(() => {
       hasEnded = true
@@ -439,7 +442,7 @@ export class Browser {
     this.#options.state.becomeReady()
   }
 
-  /** Launches after the change or, if that does not work, as it was before. */
+  /** Launches after the change or, if that fails, without it. */
   async #launchChanged({ tabs, change, undo, done }: PendingRelaunch): Promise<RunningChromium> {
     try {
       await change?.()
@@ -460,21 +463,22 @@ export class Browser {
     }
   }
 
-  /** Resolves when the first page has answered; from then on clients are let in. */
+  /** Resolves when the first page has answered; clients are admitted from then on. */
   async #launch(tabs: Tabs): Promise<RunningChromium> {
     const { viewport: size } = this.#config
     this.#chromium = this.#launchWithDisplay(tabs).finally(() => this.#launched.resolve())
     const chromium = await this.#chromium
     const failure = failureOf(chromium)
     const page = await Promise.race([
-      // When the line breaks, the reason is how Chromium ended.
+      // When the pipe breaks, the error is how Chromium ended.
       chromium.firstPage().catch(() => failure),
       failure,
       tooLate(startLimitMilliseconds, 'Chromium has started, but its first page does not answer'),
     ])
     const endpoint = await Promise.race([chromium.endpoint, failure])
-    // Without it the address bar of an empty page has the focus. Of restored tabs, the one that was in front stays there.
-    // Done when what follows is answered, and so before any client has a page of its own in front.
+    // Without it the address bar of an empty page has the focus. Among restored tabs, the front one stays in front.
+    // Chromium has done it before it answers what follows, so before any client can bring a page of its own to the
+    // front.
     if (page.url === 'about:blank') chromium.pipe.send('Page.bringToFront', undefined, page.sessionId).catch(() => {})
     await this.#prepare(chromium)
     await this.#options.telemetry.attachTo(chromium)
@@ -511,7 +515,7 @@ export class Browser {
       this.#display = undefined
       this.#lostDisplay = how
       display.kill()
-      // Its windows are gone: a browser without them is of no use to anybody.
+      // Its windows are gone, so the browser is useless.
       const chromium = await this.#chromium?.catch(() => undefined)
       chromium?.kill()
     })
@@ -524,7 +528,7 @@ export class Browser {
     await this.#options.extensions.loadInto(chromium.pipe)
   }
 
-  /** Dispatched and not awaited: whatever comes of it, the session is there. */
+  /** Not awaited: the session is available whatever the outcome. */
   #openStartPage({ chromium, page }: RunningChromium, startUrl: string | undefined): void {
     const { pipe } = chromium
     const ignore = () => {}
@@ -536,7 +540,7 @@ export class Browser {
 
   #noteCrash(service: ServiceName, how: string, phase: 'startup' | 'running' = 'running'): void {
     const { events, telemetry, logger } = this.#options
-    logger.warn({ service, how }, 'a program crashed; starting it again')
+    logger.warn({ service, how }, 'a program crashed; restarting it')
     events.report({ event: 'service_crashed', service, detail: how })
     const now = performance.now()
     this.#crashes = [...this.#crashes.filter((at) => now - at < crashWindowMilliseconds), now]
@@ -555,7 +559,7 @@ async function failureOf(chromium: Chromium): Promise<never> {
   throw new Error(`Chromium ended before its first page answered (${how})`)
 }
 
-/** Chromium answers when the site does: what comes of it shows in the page. */
+/** Chromium responds when the site does; the page shows the outcome. */
 async function navigate(pipe: CdpPipe, sessionId: string, url: string): Promise<void> {
   const sent = pipe.send('Page.navigate', { url }, { sessionId, limitMilliseconds: Number.POSITIVE_INFINITY })
   await Promise.race([sent, delay(navigationMilliseconds, undefined, { ref: false })])
@@ -569,6 +573,6 @@ function tooLate(limitMilliseconds: number, message: string): Promise<never> {
 
 function pendingEndpoint(): PromiseWithResolvers<DevToolsEndpoint> {
   const endpoint = Promise.withResolvers<DevToolsEndpoint>()
-  endpoint.promise.catch(() => {}) // Whoever waits for it sees the rejection.
+  endpoint.promise.catch(() => {}) // Callers that await it handle the rejection.
   return endpoint
 }

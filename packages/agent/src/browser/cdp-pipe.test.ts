@@ -10,7 +10,7 @@ function open() {
   return { pipe: new CdpPipe(input, output), say, sayBytes, close: () => output.destroy() }
 }
 
-test('commands to a target end when it detaches, and no others', async () => {
+test('commands to a target fail when it detaches, and others do not', async () => {
   const { pipe, say } = open()
   const [gone, other, browser] = [
     pipe.send('Page.enable', {}, 'gone'),
@@ -22,7 +22,7 @@ test('commands to a target end when it detaches, and no others', async () => {
   say({ id: 2, result: { of: 'other' } })
   say({ id: 3, result: { of: 'browser' } })
 
-  await assert.rejects(gone, /the page has gone/)
+  await assert.rejects(gone, /the page has closed/)
   assert.deepEqual(await Promise.all([other, browser]), [{ of: 'other' }, { of: 'browser' }])
 })
 
@@ -38,17 +38,17 @@ test('every command has a time limit, unless the caller sets one', async () => {
   own.catch(() => (ended += 'own'))
 
   mock.timers.tick(100)
-  await assert.rejects(short, /there is no answer to Page.enable/)
+  await assert.rejects(short, /Page.enable was not answered in time/)
   assert.equal(ended, 'short ')
   mock.timers.tick(30_000)
-  await assert.rejects(usual, /there is no answer to Page.captureScreenshot/)
+  await assert.rejects(usual, /Page.captureScreenshot was not answered in time/)
   assert.equal(ended, 'short usual ')
   close()
   await assert.rejects(own, /has closed its pipe/)
   mock.timers.reset()
 })
 
-test('what nobody listens to is not parsed, and all else is, however it is cut', async () => {
+test('only events with a listener are parsed, however they are split', async () => {
   const { pipe, sayBytes } = open()
   const heard: unknown[] = []
   const leave = pipe.on('Page.loadEventFired', ({ timestamp }) => heard.push(timestamp))

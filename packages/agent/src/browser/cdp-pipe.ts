@@ -21,11 +21,11 @@ interface PendingAnswer {
 }
 
 interface Destination {
-  /** Of a target; without it the browser itself is asked. */
+  /** Session of a target; without it the command goes to the browser. */
   readonly sessionId?: string | undefined
-  /** For those who have a limit of their own: none. */
+  /** `Infinity` for callers with a limit of their own. */
   readonly limitMilliseconds?: number
-  /** The one in the parameters. */
+  /** The secret in the parameters. */
   readonly secret?: CdpSecret | undefined
 }
 
@@ -33,14 +33,14 @@ interface Destination {
 const answerLimitMilliseconds = 30_000
 
 const separator = 0
-/** How Chromium begins the text of an event. */
+/** The beginning of an event in Chromium's messages. */
 const eventStart = Buffer.from('{"method":"')
 const maxMethodLength = 100
 const quote = '"'.charCodeAt(0)
 const detached = 'Target.detachedFromTarget'
 const closedReason = 'Chromium has closed its pipe'
 
-/** The agent's own line to Chromium (`--remote-debugging-pipe`): JSON texts, each with a NUL byte behind it. */
+/** The agent's own connection to Chromium (`--remote-debugging-pipe`): JSON messages, each followed by a NUL byte. */
 export class CdpPipe {
   readonly #input: Writable
   readonly #pending = new Map<number, PendingAnswer>()
@@ -51,7 +51,7 @@ export class CdpPipe {
 
   constructor(input: Writable, output: Readable) {
     this.#input = input
-    input.on('error', () => {}) // Chromium has gone; its exit says so.
+    input.on('error', () => {}) // Chromium has ended; its exit is reported elsewhere.
     output.on('error', () => {})
     output.on('data', (chunk: Buffer) => this.#read(chunk))
     output.on('close', () => this.#close())
@@ -62,8 +62,8 @@ export class CdpPipe {
   }
 
   /**
-   * Rejects with Chromium's own words when it refuses, when the pipe closes or the target detaches first, and when no
-   * answer comes in time.
+   * Rejects with Chromium's error message, or when the pipe closes, the target detaches, or no response arrives in
+   * time.
    */
   send<Method extends CdpMethod>(
     method: Method,
@@ -78,7 +78,7 @@ export class CdpPipe {
     }: Destination = typeof destination === 'string' ? { sessionId: destination } : destination
     const id = ++this.#lastId
     const answer = Promise.withResolvers<CdpAnswer<Method>>()
-    const giveUp = () => this.#reject(id, new Error(`there is no answer to ${method}`))
+    const giveUp = () => this.#reject(id, new Error(`${method} was not answered in time`))
     const timer = Number.isFinite(limitMilliseconds) ? setTimeout(giveUp, limitMilliseconds).unref() : undefined
     this.#pending.set(id, { sessionId, answer: answer as PromiseWithResolvers<unknown>, timer })
     this.#write(`${JSON.stringify({ id, method, params: params ?? {}, ...(sessionId && { sessionId }) })}\0`, secret)
@@ -95,7 +95,7 @@ export class CdpPipe {
     this.#input.write(bytes, () => bytes.fill(0))
   }
 
-  /** Calls with every such event, until the returned function is called. */
+  /** Calls the handler for each such event until the returned function is called. */
   on<Event extends CdpEvent>(
     event: Event,
     handler: (params: CdpEventParams<Event>, sessionId: string | undefined) => void,
@@ -117,7 +117,7 @@ export class CdpPipe {
     if (start < chunk.length) this.#unfinished.push(chunk.subarray(start))
   }
 
-  /** Most of what a domain tells is for nobody here, and to parse it would take time from the pages. */
+  /** Most events of a domain have no listener here, and parsing them would take processor time from the pages. */
   #concernsSomebody(message: Buffer): boolean {
     if (!message.subarray(0, eventStart.length).equals(eventStart)) return true
     const end = message.indexOf(quote, eventStart.length)
@@ -147,10 +147,10 @@ export class CdpPipe {
     return pending?.answer
   }
 
-  /** Chromium answers nothing of what a target was asked that has gone since. */
+  /** Chromium does not answer the pending commands of a detached target. */
   #rejectOf(session: unknown): void {
     for (const [id, { sessionId }] of this.#pending) {
-      if (sessionId === session) this.#reject(id, new Error('the page has gone'))
+      if (sessionId === session) this.#reject(id, new Error('the page has closed'))
     }
   }
 

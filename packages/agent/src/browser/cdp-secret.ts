@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto'
 
 /**
- * A JSON value for a parameter of one command, which the process must not keep. Texts stay in memory until they are
- * collected, and longer. So the value is never a text: it goes from these bytes to Chromium, and the bytes are overwritten.
+ * A JSON value for a parameter of one command that must not stay in this process. Strings remain in memory until they
+ * are collected, or longer. So the value is never a string: these bytes are written to Chromium and then overwritten.
  */
 export class CdpSecret {
   readonly #json: Uint8Array
   readonly #mark: string = randomUUID()
 
-  /** Takes over the bytes of the JSON text. */
+  /** Takes ownership of the bytes of the JSON text. */
   constructor(json: Uint8Array) {
     this.#json = json
   }
@@ -17,11 +17,11 @@ export class CdpSecret {
     return this.#mark
   }
 
-  /** The command with the value in its place. Whoever sends it overwrites it. */
+  /** The command with the value inserted. The sender overwrites it. */
   putInto(command: string): Buffer {
     const [before, after, ...more] = command.split(JSON.stringify(this.#mark))
     if (before === undefined || after === undefined || more.length > 0)
-      throw new Error('the command has no one place for its secret')
+      throw new Error('the command must contain its secret exactly once')
     return Buffer.concat([Buffer.from(before), this.#json, Buffer.from(after)])
   }
 

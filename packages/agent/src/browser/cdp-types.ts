@@ -1,6 +1,6 @@
 import type { ProtocolMapping } from 'devtools-protocol/types/protocol-mapping.js'
 
-/** What can be asked of Chromium, what it answers, and what it tells by itself. */
+/** Commands, responses and events of the protocol. */
 export type CdpMethod = keyof ProtocolMapping.Commands
 export type CdpParams<Method extends CdpMethod> = ProtocolMapping.Commands[Method]['paramsType'][0]
 export type CdpAnswer<Method extends CdpMethod> = ProtocolMapping.Commands[Method]['returnType']

@@ -3,10 +3,10 @@ import { once } from 'node:events'
 import type { Readable } from 'node:stream'
 import { setTimeout as delay, setImmediate as immediate } from 'node:timers/promises'
 
-/** One that every system has: with another, file names outside of ASCII are lost. Chromium's language stays English. */
+/** Available on every system; other locales break file names outside ASCII. Chromium's language stays English. */
 export const locale = 'C.UTF-8'
 
-/** The connections of a process that dies end a moment before its parent hears of its end. */
+/** The connections of a dying process close slightly before its parent is notified. */
 const exitNoticeMilliseconds = 250
 const rememberedLines = 20
 const maxLineLength = 2_000
@@ -15,17 +15,20 @@ interface ChildProgramOptions {
   readonly program: string
   readonly args: readonly string[]
   readonly environment: Readonly<Record<string, string>>
-  /** Pipes besides the standard ones; the first becomes descriptor 3 of the program. */
+  /** Pipes in addition to the standard ones; the first becomes descriptor 3 of the program. */
   readonly pipes: number
-  /** Whether the lines of its standard output count as well. */
+  /** Whether lines of its standard output are read too. */
   readonly readsOutput?: boolean
   readonly onLine?: (line: string) => void
 }
 
-/** A program that the agent runs: it leads a process group, so that all of it can be ended, and its last words are kept. */
+/**
+ * A program that the agent runs. It leads a process group, so that the whole group can be killed, and its last lines
+ * are kept.
+ */
 export class ChildProgram {
   readonly child: ChildProcess
-  /** How it ended and its last words, as one phrase. Never rejects. */
+  /** How it ended and its last lines, as one phrase. Never rejects. */
   readonly ended: Promise<string>
   readonly #lines: string[] = []
 
@@ -61,7 +64,7 @@ export class ChildProgram {
     })
   }
 
-  /** Ends the whole group at once. */
+  /** Kills the whole group immediately. */
   kill(): void {
     const { pid } = this.child
     if (pid === undefined) return
@@ -77,14 +80,14 @@ export class ChildProgram {
 async function endOf(child: ChildProcess): Promise<string> {
   try {
     const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null]
-    await immediate() // What it wrote last is read in the same turn.
+    await immediate() // Read its last output, which arrives in the same turn of the event loop.
     return signal ? `ended by ${signal}` : `exit code ${code}`
   } catch (error) {
     return `it cannot be run: ${(error as Error).message}`
   }
 }
 
-/** Whether one of the processes has ended, or is about to. */
+/** Whether one of the processes has ended or is about to end. */
 export async function endsNow(ends: readonly Promise<unknown>[]): Promise<boolean> {
   return Promise.race([
     ...ends.map((end) => end.then(() => true)),

@@ -6,7 +6,7 @@ import { ChildProgram } from './child-program.ts'
 import { chromiumFlags, type FlagOptions } from './chromium-flags.ts'
 import type { Tabs, UserData } from './profile/user-data.ts'
 
-/** Chromium may have much to write, and what it has not written when it is killed is lost. */
+/** Chromium may have a lot to write, and loses unwritten data when it is killed. */
 const closeLimitMilliseconds = 10_000
 const askAgainMilliseconds = 1_000
 const busyPageMilliseconds = 3_000
@@ -21,9 +21,9 @@ export interface DevToolsEndpoint {
 }
 
 export interface FirstPage {
-  /** Of a CDP session on it. */
+  /** Of a CDP session with it. */
   readonly sessionId: string
-  /** Empty when it has not answered. */
+  /** Empty if it has not answered. */
   readonly url: string
 }
 
@@ -31,10 +31,10 @@ interface ChromiumOptions {
   readonly config: AgentConfig
   readonly userData: UserData
   readonly tabs: Tabs
-  /** Whether it fetches extensions that policies name. */
+  /** Whether it downloads extensions named by policies. */
   readonly needPolicies: boolean
   readonly displayName: string | undefined
-  /** Called with each line that it writes. */
+  /** Called with each line of its output. */
   readonly onLine: (line: string) => void
 }
 
@@ -45,7 +45,7 @@ export class Chromium {
   readonly ended: Promise<string>
   readonly #program: ChildProgram
   readonly #tabs: Tabs
-  /** Pages that have lost their process. */
+  /** Pages whose renderer has crashed. */
   readonly #crashed = new Set<string>()
   readonly #endpoint = Promise.withResolvers<DevToolsEndpoint>()
   readonly #answered = Promise.withResolvers<void>()
@@ -65,7 +65,7 @@ export class Chromium {
     const [, , , input, output] = this.#program.child.stdio
     this.pipe = new CdpPipe(input as Writable, output as Readable)
     this.ended = this.#program.ended
-    this.#endpoint.promise.catch(() => {}) // Whoever waits for it sees the rejection.
+    this.#endpoint.promise.catch(() => {}) // Callers that await it handle the rejection.
     void this.ended.then((how) => this.#endpoint.reject(new Error(`Chromium ended: ${how}`)))
   }
 
@@ -85,14 +85,17 @@ export class Chromium {
     return this.#endpoint.promise
   }
 
-  /** Resolves when it has answered the first command of `firstPage`: it has its state then, and opens its window. */
+  /**
+   * Resolves with its answer to the first command of `firstPage`: by then it has loaded its state, and is opening its
+   * window.
+   */
   get answered(): Promise<void> {
     return this.#answered.promise
   }
 
   /**
-   * Resolves with the page that answers first. Of restored tabs that is the one in front: Chromium loads those behind it
-   * when it has time. A page in an endless loop never answers; the browser counts as ready without it.
+   * Resolves with the page that answers first. Of restored tabs that is the one in front: Chromium loads background
+   * tabs later. A page in an endless loop never answers; the browser counts as ready without it.
    */
   async firstPage(): Promise<FirstPage> {
     const answered = Promise.withResolvers<FirstPage>()
@@ -102,7 +105,7 @@ export class Chromium {
       const { type, targetId } = targetInfo as { type: string; targetId: string }
       if (type !== 'page') return
       this.#attach(targetId, pages, () => hasAnswered).then(answered.resolve, (error: Error) => {
-        // A restored page may be on its way to another process, or gone.
+        // A restored page may be changing its process, or be gone.
         if (this.#tabs === 'blank') answered.reject(error)
       })
     })
@@ -114,7 +117,7 @@ export class Chromium {
     const first = await this.#orBusy(answered.promise, pages)
     hasAnswered = true
     unwatchCrashes()
-    unwatch() // Others discover targets later, and those are none of ours.
+    unwatch() // Other clients discover targets later; those are not our concern.
     await this.pipe.send('Target.setDiscoverTargets', { discover: false })
     for (const { sessionId } of pages.filter((page) => page !== first)) this.detach(sessionId)
     return first
@@ -129,9 +132,9 @@ export class Chromium {
     const page = { sessionId, url: '' }
     pages.push(page)
     const asked = this.pipe.send('Runtime.evaluate', { expression: 'location.href' }, sessionId).catch(() => undefined)
-    // Programs of the session may reach for the page as soon as the DevTools server is up. Chromium can then lose the
-    // question, or even the page's process. It is asked again, of a new process if need be; a page that has gone cannot
-    // be attached to.
+    // Programs of the session may connect to the page as soon as the DevTools server is up. Chromium can then lose the
+    // command, or even the page's process. So the command is repeated, in a new process if necessary; attaching to a
+    // closed page fails.
     const lost = delay(askAgainMilliseconds, undefined, { ref: false })
     const answer = await (this.#tabs === 'blank' ? Promise.race([asked, lost]) : asked)
     if (isOver()) {
@@ -152,9 +155,9 @@ export class Chromium {
     return Promise.race([answered, busy])
   }
 
-  /** Lets Chromium write its state to disk and end; it is killed when it takes too long. */
+  /** Lets Chromium save its state and exit; kills it if that takes too long. */
   async close(): Promise<void> {
-    this.pipe.send('Browser.close').catch(() => {}) // It may end before it answers.
+    this.pipe.send('Browser.close').catch(() => {}) // It may exit before it responds.
     await Promise.race([this.ended, delay(closeLimitMilliseconds)])
     this.kill()
     await this.ended

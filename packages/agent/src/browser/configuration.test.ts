@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { mkdir, mkdtempDisposable, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { type StartedAgent, startAgent } from '../testing/start-agent.ts'
 import { packProfile } from './profile/profile-archive.ts'
@@ -30,7 +31,7 @@ async function sendProfile(agent: StartedAgent): Promise<number> {
   return response.statusCode
 }
 
-test('a browser that waits for its profile starts with what is configured meanwhile', async () => {
+test('a browser that waits for its profile starts with the latest configuration', async () => {
   await using agent = await startAgent({ headless: false, awaits_profile: true })
   const viewport = { width: 1000, height: 700, refresh_rate: 60 }
   const startUrl = 'data:text/html,<title>first</title>'
@@ -43,13 +44,13 @@ test('a browser that waits for its profile starts with what is configured meanwh
   assert.ok(flagsOf(agent).includes('--kiosk'))
   const cdp = await agent.connect()
   const page = await cdp.attach()
-  // What it begins with is opened when the first page is there.
-  const deadline = performance.now() + 10_000
+  // The start page is opened once the first page is available.
+  const deadline = performance.now() + 60_000
   while ((await cdp.evaluate('location.href', page)) !== startUrl) assert.ok(performance.now() < deadline, startUrl)
   assert.equal(await cdp.evaluate('innerWidth + "x" + innerHeight', page), '1000x700')
 })
 
-test('a browser that waits for its launch starts with the mode that is configured, and without a profile', async () => {
+test('a browser that waits for its launch starts in the configured mode, and without a profile', async () => {
   await using agent = await startAgent({ awaits_profile: true })
   const { status } = await agent.configure({ stealth: true, launch: false })
   assert.deepEqual([status, agent.children('chromium')], [204, []], 'nothing is launched for that')
@@ -61,7 +62,7 @@ test('a browser that waits for its launch starts with the mode that is configure
 })
 
 for (const awaits_profile of [false, true]) {
-  test(`a rehearsal leaves nothing where a session could see it, ${awaits_profile ? 'before' : 'after'} the launch`, async () => {
+  test(`a rehearsal leaves no trace that a session could see, ${awaits_profile ? 'before' : 'after'} the launch`, async () => {
     await using agent = await startAgent({ awaits_profile })
     if (!awaits_profile) await agent.becomesReady()
     const home = () =>
@@ -79,7 +80,7 @@ for (const awaits_profile of [false, true]) {
   })
 }
 
-test('who connects while a browser gets its first size waits until it has it, and its page', async () => {
+test('a client that connects while a browser gets its first size waits for the size and the page', async () => {
   await using agent = await startAgent()
   await agent.becomesReady()
   const before = agent.children('chromium')
@@ -100,7 +101,7 @@ test('who connects while a browser gets its first size waits until it has it, an
   assert.deepEqual(agent.children('chromium'), before, 'the same browser')
 })
 
-test('a running browser that nobody has used changes its size, mode and page', async () => {
+test('an unused running browser changes its size, mode and page', async () => {
   await using agent = await startAgent({ headless: false })
   await agent.becomesReady()
   const before = agent.children('chromium')
@@ -135,20 +136,21 @@ test('an agent listens on the given address', async () => {
     }`
   const asUser = process.getuid?.() === 0 ? [] : ['--user', '--preserve-credentials']
   const enter = ['--target', String(agent.process.pid), '--net', ...asUser, '--']
-  // The network of the agent is there a moment after its process.
-  const ask = () =>
-    run('nsenter', [...enter, process.execPath, '--input-type=module', '-e', script], { timeout: 60_000 })
+  const networkOf = (pid: number | string | undefined) => readlinkSync(`/proc/${pid}/ns/net`)
+  // The agent gets its network shortly after its process starts.
+  while (networkOf(agent.process.pid) === networkOf('self')) await delay(10)
+  const asked = [...enter, process.execPath, '--input-type=module', '-e', script]
 
-  const { stdout } = await ask().catch(ask).catch(ask)
+  const { stdout } = await run('nsenter', asked, { timeout: 60_000 })
 
   assert.equal(typeof JSON.parse(stdout).contract_version, 'number')
 })
 
 for (const address of ['nowhere', '127.0.0.1', '127.0.0.1:70000', ':80']) {
-  test(`an agent does not start with the address ${address}`, async () => {
+  test(`an agent rejects the address ${address}`, async () => {
     await using agent = await startAgent({ listen_address: address })
 
     assert.equal(await agent.exited, 1)
-    assert.match(agent.log, new RegExp(`${address} is no address to listen on`))
+    assert.match(agent.log, new RegExp(`${address} is not an address to listen on`))
   })
 }

@@ -15,19 +15,19 @@ const resizeLimitMilliseconds = 5_000
 
 type Size = Pick<AgentConfig['viewport'], 'width' | 'height'>
 
-/** Chromium wishes for windows of no less, when it makes them. */
+/** Chromium requests at least this size for its windows. */
 const smallestWindow: Size = { width: 500, height: 100 }
 
-/** The one output of Xtigervnc. */
+/** The only output of Xtigervnc. */
 const output = 'VNC-0'
-/** Chromium draws as often as the display says, whoever looks. */
+/** Chromium draws at the display's rate even if nobody watches. */
 const pictureRate = 60
-/** RandR counts pixels per second in 32 bits. */
+/** RandR stores the pixel rate in 32 bits. */
 const maxPixelRate = 4_000_000_000
 
 /**
- * Without a window manager Chromium makes its window a pixel smaller than the screen, and popups get no focus.
- * Windows are undecorated and fill the screen; dialogs stay what they are.
+ * Without a window manager Chromium makes its window a pixel smaller than the screen, and popups get no focus. Windows
+ * are undecorated and fill the screen; dialogs are unchanged.
  */
 const windowRules = `<?xml version="1.0" encoding="UTF-8"?>
 <openbox_config xmlns="http://openbox.org/3.4/rc">
@@ -41,7 +41,7 @@ const windowRules = `<?xml version="1.0" encoding="UTF-8"?>
 </openbox_config>
 `
 
-/** The screen of a headful session: an X server that is a VNC server too, and a window manager. */
+/** The screen of a headful session: an X server that is also a VNC server, and a window manager. */
 export class Display {
   readonly name: string
   /** How it ended, as one phrase. Never rejects. */
@@ -49,7 +49,7 @@ export class Display {
   readonly #server: ChildProgram
   readonly #windowManager: ChildProgram
   #size: Size
-  /** RandR's name for the present size, unless it is the one from the start. */
+  /** RandR's name for the current size; undefined for the initial one. */
   #mode: string | undefined
   #modes = 0
 
@@ -58,10 +58,10 @@ export class Display {
     this.#size = size
     this.#server = server
     this.#windowManager = windowManager
-    this.ended = Promise.race([server.ended, windowManager.ended.then((how) => `its window manager has gone: ${how}`)])
+    this.ended = Promise.race([server.ended, windowManager.ended.then((how) => `its window manager has ended: ${how}`)])
   }
 
-  /** Resolves when programs can open windows. A small display is larger at first: see `makeRoom`. */
+  /** Resolves when programs can open windows. A small display starts larger: see `makeRoom`. */
   static async start(
     { viewport, run_folder, home_folder }: AgentConfig,
     onLine: (line: string) => void,
@@ -74,10 +74,10 @@ export class Display {
       program: 'Xtigervnc',
       args: [
         ...['-geometry', `${size.width}x${size.height}`, '-depth', '24'],
-        // VNC on a unix socket alone, and no X over TCP: nothing to reach over a network.
+        // VNC only on a unix socket and no X over TCP, so that neither is reachable over a network.
         ...['-rfbport', '-1', `-rfbunixpath=${join(run_folder, 'vnc.sock')}`, '-rfbunixmode=0600', '-nolisten', 'tcp'],
         ...['-SecurityTypes', 'None', '-AlwaysShared', '-AcceptSetDesktopSize=off', '-displayfd', '3'],
-        // All clients come from one address, so those that break off would lock the others out.
+        // All clients share one address, so those that disconnect early would get the others blocked.
         '-UseBlacklist=0',
       ],
       environment: { HOME: home_folder, PATH: '/usr/bin:/bin' },
@@ -97,7 +97,7 @@ export class Display {
     return new Display(name, size, server, windowManager)
   }
 
-  /** Before Chromium starts: it fits its windows into a smaller display only after it has made them, by `resize`. */
+  /** Called before Chromium starts, whose windows shrink to a smaller display only after they exist (`resize`). */
   async makeRoom(viewport: Size): Promise<void> {
     await this.resize(roomFor(viewport))
   }
@@ -116,7 +116,7 @@ export class Display {
     if (width < smallestWindow.width || height < smallestWindow.height) await dropSmallestSizes(this.name)
     const [old, mode] = [this.#mode, `berth-${++this.#modes}-${width}x${height}`]
     const megahertz = Math.min(width * height * pictureRate, maxPixelRate) / 1e6
-    // A display without a beam: lines and pictures have no margins.
+    // Without a cathode ray, lines and frames need no margins.
     const [line, picture] = [Array(4).fill(`${width}`), Array(4).fill(`${height}`)]
     await this.#xrandr('--newmode', mode, megahertz.toFixed(9), ...line, ...picture)
     await this.#xrandr('--addmode', output, mode)
@@ -128,13 +128,13 @@ export class Display {
     await this.#xrandr('--rmmode', old)
   }
 
-  /** Of several changes in one call it would not see its own. */
+  /** One command per call: xrandr does not see changes made earlier in the same call. */
   async #xrandr(...args: string[]): Promise<void> {
     const environment = { PATH: '/usr/bin:/bin', DISPLAY: this.name }
     await run('xrandr', args, { env: environment, timeout: resizeLimitMilliseconds })
   }
 
-  /** Lets the server take its lock file and sockets away. */
+  /** Lets the server remove its lock file and sockets. */
   async close(): Promise<void> {
     this.#server.child.kill('SIGTERM')
     await Promise.race([this.ended, delay(closeLimitMilliseconds)])
@@ -152,11 +152,11 @@ function roomFor({ width, height }: Size): Size {
   return { width: Math.max(width, smallestWindow.width), height: Math.max(height, smallestWindow.height) }
 }
 
-/** The server picks a free display and tells its number, on a line, when it is ready. */
+/** The server picks a free display and writes its number as a line when it is ready. */
 async function displayNumber({ child }: ChildProgram): Promise<string> {
   const pipe = child.stdio[3] as Readable
   let line = ''
-  // To the end of the line: a server that cannot write all of it takes that for an error and exits.
+  // Read to the end of the line: a server that cannot write all of it exits with an error.
   for await (const chunk of pipe) {
     line += chunk
     if (line.endsWith('\n')) break

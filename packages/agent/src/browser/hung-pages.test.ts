@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test'
 import { ComputerPage } from '../testing/computer-page.ts'
 import { type StartedAgent, startAgent } from '../testing/start-agent.ts'
 
-/** Every operation of the group, as short as it can be. */
+/** Every operation of the group with minimal parameters. */
 const operations: Readonly<Record<string, object | undefined>> = {
   click_mouse: { x: 640, y: 400, hold_keys: ['Shift'] },
   move_mouse: { x: 300, y: 300 },
@@ -30,17 +30,18 @@ const operations: Readonly<Record<string, object | undefined>> = {
   'clipboard/write': { text: 'text' },
 }
 
-/** One for each way to the browser. */
+/** One for each path to the browser. */
 const unlikeOperations = ['click_mouse', 'type', 'screenshot', 'clipboard/read']
 
 const isDeep = process.env.BERTH_DEEP === '1'
 
-/** For an operation on a page, or a browser, that never answers; what it asks for takes a second itself. */
-const limitMilliseconds = 12_000
+/** Limit for an operation on a page or browser that never answers; the operation itself takes a second. */
+const limitMilliseconds = 30_000
 
 for (const headless of [true, false]) {
   describe(headless ? 'without a display' : 'with a display', () => {
-    const onPages = ['a dialog that was open before', 'an open dialog'] // A display shows those, as it shows all windows.
+    // A display shows these, as it shows all windows.
+    const onPages = ['a dialog that was open before', 'an open dialog']
     for (const situation of ['a tab that never answers', ...(headless ? onPages : [])]) {
       describe(`with ${situation} in front`, () => {
         let agent: StartedAgent
@@ -77,9 +78,9 @@ for (const headless of [true, false]) {
       })
     }
 
-    // With a display, they act on the display and ask the browser for little.
+    // With a display, operations act on the display and ask little of the browser.
     const skip = !headless && !isDeep && 'only with ./berth test --deep'
-    // Each kills the browser, and starts it again.
+    // Each one kills and restarts the browser.
     for (const names of groupsOf(4, isDeep ? Object.keys(operations) : unlikeOperations)) {
       test(`${names.join(', ')} answer when the browser is killed`, { skip }, async () => {
         await using agent = await startAgent({ headless })

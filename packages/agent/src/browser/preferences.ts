@@ -2,12 +2,12 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
 
-/** What Chromium means by "continue where you left off". With it alone session cookies outlive a run. */
+/** Chromium's value for "continue where you left off". Session cookies survive a restart only with it. */
 const restoreLastTabs = 1
 
 type Preferences = Readonly<Record<string, unknown>>
 
-/** Writes the preferences of a new browser profile; one that exists keeps its own. */
+/** Writes the preferences of a new browser profile; an existing profile keeps its own. */
 export async function writePreferences(config: AgentConfig, userDataFolder: string): Promise<void> {
   const folder = join(userDataFolder, 'Default')
   await mkdir(folder, { recursive: true })
@@ -18,7 +18,7 @@ export async function writePreferences(config: AgentConfig, userDataFolder: stri
   }
 }
 
-/** Fits the preferences of a profile that comes from another session to this one. */
+/** Adapts the preferences of a profile from another session to this one. */
 export async function renewPreferences(config: AgentConfig, userDataFolder: string): Promise<void> {
   const path = join(userDataFolder, 'Default', 'Preferences')
   const saved = await readPreferences(path)
@@ -26,12 +26,12 @@ export async function renewPreferences(config: AgentConfig, userDataFolder: stri
   const merged = Object.fromEntries(
     Object.entries(ours).map(([name, value]) => [name, isGroup(value) ? { ...groupIn(saved, name), ...value } : value]),
   )
-  // Otherwise Chromium would ask, instead of opening the tabs.
+  // Otherwise Chromium would ask before it opens the tabs.
   const profile = { ...groupIn(saved, 'profile'), exit_type: 'Normal' }
   await writeFile(path, JSON.stringify({ ...saved, ...merged, profile }))
 }
 
-/** As Chromium does: what cannot be read counts for nothing. */
+/** Like Chromium, ignores what it cannot read. */
 async function readPreferences(path: string): Promise<Preferences> {
   try {
     const saved: unknown = JSON.parse(await readFile(path, 'utf8'))
@@ -54,12 +54,12 @@ function preferencesOf({ home_folder, viewport: { width, height } }: AgentConfig
   const screen = { work_area_left: 0, work_area_top: 0, work_area_right: width, work_area_bottom: height }
   return {
     browser: {
-      // Not by --window-size: that would give popups the same size, whatever their page asked for.
+      // Not with --window-size, which would also force this size on popups that request another.
       window_placement: { left: 0, top: 0, right: width, bottom: height, maximized: false, ...screen },
     },
     download: { default_directory: join(home_folder, 'Downloads'), prompt_for_download: false },
     session: { restore_on_startup: restoreLastTabs },
-    // No offer to save passwords above the page.
+    // No prompt to save passwords above the page.
     credentials_enable_service: false,
   }
 }

@@ -12,12 +12,13 @@ import { CommandTap, type DisconnectReason } from './command-tap.ts'
 
 const logger = createLogger({ name: 'test', level: 'silent', json: true })
 const telemetry = new TelemetryCollector(systemClock, logger)
-const keepAlive = { silenceLimitMilliseconds: 800, checkIntervalMilliseconds: 20 }
+/** Longer than a busy machine keeps a process from answering. */
+const keepAlive = { silenceLimitMilliseconds: 2_500, checkIntervalMilliseconds: 20 }
 const ping = Buffer.from([0x89, 0])
-/** Masked with zeros, as a client may. */
+/** Masked with zeros, which clients may do. */
 const pong = Buffer.from([0x8a, 0x80, 0, 0, 0, 0])
 const command = Buffer.from([0x81, 0x82, 0, 0, 0, 0, 0x7b, 0x7d])
-/** Of a length that no frame has. */
+/** With a length that no frame may have. */
 const longFrame = Buffer.from([0x81, ...Array(9).fill(0xff), 1, 2, 3, 4])
 const closed = 'closed' as const
 
@@ -32,7 +33,7 @@ async function openPair(): Promise<readonly [near: Socket, far: Socket]> {
   return [near, far]
 }
 
-/** The client's end, behind the agent and with a browser that says nothing. */
+/** The client's end of a connection to the agent, with a silent browser. */
 async function openClient(hasBrowserEnded = false, usable?: Promise<unknown>) {
   const [client, farClient] = await openPair()
   const [chromium, farChromium] = await openPair()
@@ -47,7 +48,7 @@ async function openClient(hasBrowserEnded = false, usable?: Promise<unknown>) {
     connection,
     client: farClient,
     chromium: farChromium,
-    /** What the browser has got. */
+    /** What the browser has received. */
     sent: () => Buffer.concat(sent),
     reason: ended.promise,
     close: () => {
@@ -64,7 +65,7 @@ async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) await delay(5)
 }
 
-/** What the client gets next. */
+/** What the client receives next. */
 async function nextOf(client: Socket): Promise<Buffer | typeof closed> {
   const next = new AbortController()
   const { signal } = next
@@ -99,7 +100,7 @@ describe('a connection', { concurrency: true }, () => {
     assert.equal(await nextOf(client), closed)
   })
 
-  test('a client that does not answer pings but sends commands stays connected', async (context) => {
+  test('a client that sends commands stays connected although it answers no pings', async (context) => {
     const { client, close } = await openClient()
     context.after(close)
 
@@ -114,7 +115,7 @@ describe('a connection', { concurrency: true }, () => {
     'a long command': commandOf({ id: 2, method: 'Runtime.evaluate', params: { expression: ' '.repeat(5000) } }),
     'another question of the browser': commandOf({ id: 2, method: 'Browser.getWindowForTarget' }),
   })) {
-    test(`before the first page has answered, a question for the version goes on, and ${what} waits`, async (context) => {
+    test(`before the first page has answered, a request for the version is passed on, and ${what} waits`, async (context) => {
       const usable = Promise.withResolvers<void>()
       const { client, sent, close } = await openClient(false, usable.promise)
       context.after(close)
@@ -122,7 +123,7 @@ describe('a connection', { concurrency: true }, () => {
 
       client.write(Buffer.concat([version, held, version]))
       await until(() => sent().length >= version.length)
-      // It goes on ahead of whatever else the connection has read by then.
+      // It is sent before whatever else the connection has read by then.
       await nextOf(client)
       assert.deepEqual(sent(), version)
       usable.resolve()
@@ -132,7 +133,7 @@ describe('a connection', { concurrency: true }, () => {
     })
   }
 
-  test('a client cannot end the browser of all by a command that has waited', async (context) => {
+  test('a client cannot close the shared browser with a command that has waited', async (context) => {
     const usable = Promise.withResolvers<void>()
     const { client, sent, reason, close } = await openClient(false, usable.promise)
     context.after(close)
@@ -165,7 +166,7 @@ describe('a connection', { concurrency: true }, () => {
     'its client shows no sign of life': ['context_cancelled', () => {}],
   }
   for (const [name, [reason, end, hasBrowserEnded]] of Object.entries(endings)) {
-    test(`a connection that ends because ${name} tells ${reason}`, async (context) => {
+    test(`a connection that ends because ${name} reports ${reason}`, async (context) => {
       const opened = await openClient(hasBrowserEnded)
       context.after(opened.close)
 

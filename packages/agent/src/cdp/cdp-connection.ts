@@ -7,7 +7,7 @@ import { closeCodes, closeEcho, closeFrame, pingFrame, pongFrame, textFrame } fr
 const lastWordsMilliseconds = 2_000
 
 export interface KeepAlive {
-  /** A client that is silent for so long is asked whether it is there, and given as long again to show it. */
+  /** A client that is silent for this long is pinged, and has the same time again to respond. */
   readonly silenceLimitMilliseconds: number
   readonly checkIntervalMilliseconds: number
 }
@@ -15,8 +15,8 @@ export interface KeepAlive {
 const usualKeepAlive: KeepAlive = { silenceLimitMilliseconds: 30_000, checkIntervalMilliseconds: 10_000 }
 
 /**
- * One client spliced to Chromium's DevTools server. Bytes go through as they are; the agent answers control frames,
- * keeps `Browser.close` from the browser that others share, and puts its own frames between those of Chromium.
+ * One client spliced to Chromium's DevTools server. Bytes pass through unchanged, but the agent answers control frames,
+ * keeps `Browser.close` from the shared browser, and inserts its own frames between those of Chromium.
  */
 export class CdpConnection {
   readonly #client: Socket
@@ -29,14 +29,14 @@ export class CdpConnection {
   readonly #silenceLimitMilliseconds: number
   readonly #tap: CommandTap
   readonly #hasBrowserEnded: () => Promise<boolean>
-  /** Frames of ours that wait for a boundary. */
+  /** Our frames that wait for a frame boundary. */
   #waiting: Buffer[] = []
   #endsAfterWaiting = false
   #isReported = false
   #lastSignOfLife = performance.now()
   #pingedAt: number | undefined
 
-  /** `prepare` may have something to do before a command goes on; it never rejects. */
+  /** `prepare` may do work before a command is passed on; its promise never rejects. */
   constructor(client: Socket, chromium: Socket, options: ConnectionOptions) {
     const { usable, prepare, tap, hasEnded, keepAlive = usualKeepAlive } = options
     this.#client = client
@@ -105,7 +105,7 @@ export class CdpConnection {
   }
 
   #toClient(chunk: Buffer): void {
-    if (this.#endsAfterWaiting && this.#waiting.length === 0) return // Said goodbye: nothing may follow a close frame.
+    if (this.#endsAfterWaiting && this.#waiting.length === 0) return // Nothing may follow a close frame.
     const boundary = this.#boundaries.advance(chunk)
     if (this.#waiting.length === 0 || boundary === -1) {
       this.#write(chunk)
@@ -120,14 +120,14 @@ export class CdpConnection {
     if (bytes.length > 0 && !this.#client.write(bytes)) this.#chromium.pause()
   }
 
-  /** Sends a frame of ours as soon as none of Chromium's is under way. */
+  /** Sends a frame of ours as soon as no frame of Chromium is incomplete. */
   #inject(frame: Buffer): void {
     if (this.#endsAfterWaiting) return
     this.#waiting.push(frame)
     if (this.#boundaries.isAtBoundary) this.#writeWaiting()
   }
 
-  /** A client that asks without taking the answers is not read any further: its answers must not pile up here. */
+  /** Reading a client that pings without reading the pongs pauses, so that the pongs do not pile up here. */
   #answerPing(payload: Buffer): void {
     this.#inject(pongFrame(payload))
     if (this.#waiting.length > 0 || this.#client.writableNeedDrain) this.#client.pause()
@@ -140,7 +140,7 @@ export class CdpConnection {
     if (this.#endsAfterWaiting) this.#end('client')
   }
 
-  /** Says goodbye with this frame and ends. */
+  /** Sends this close frame and ends. */
   #endWith(frame: Buffer): void {
     this.#inject(frame)
     this.#endsAfterWaiting = true
@@ -148,7 +148,7 @@ export class CdpConnection {
     else setTimeout(() => this.#client.destroy(), lastWordsMilliseconds).unref()
   }
 
-  /** The session is over, or is no longer this client's. */
+  /** Called when the session ends or no longer belongs to this client. */
   cancel(): void {
     this.#cancel(closeCodes.goingAway)
   }
@@ -162,11 +162,11 @@ export class CdpConnection {
     this.#report(endedBy)
     this.#chromium.destroy()
     this.#client.end()
-    // A client that does not read its last bytes is not waited for.
+    // Do not wait for a client that does not read its last bytes.
     setTimeout(() => this.#client.destroy(), lastWordsMilliseconds).unref()
   }
 
-  /** The first caller has ended it. */
+  /** Reports the first cause of the end. */
   #report(endedBy: EndedBy): void {
     if (this.#isReported) return
     this.#isReported = true
@@ -178,9 +178,9 @@ export class CdpConnection {
     void this.#hasBrowserEnded().then((hasEnded) => this.#tap.end(reasonOf(hasEnded)))
   }
 
-  /** `Browser.close` of one client must not close the browser of all: it ends that client's connection. */
+  /** `Browser.close` from one client must not close the shared browser: it ends that client's connection. */
   #intercept(message: string): boolean | Promise<boolean> {
-    // Only the question that clients begin with concerns no page.
+    // Only the command that clients begin with involves no page.
     if (this.#usable && parseCommand(message)?.method !== 'Browser.getVersion')
       return this.#pauseUntil(this.#usable).then(() => this.#intercept(message))
     if (!message.includes('Browser.')) return false
@@ -195,7 +195,7 @@ export class CdpConnection {
   }
 
   async #pauseUntil(done: Promise<unknown>): Promise<void> {
-    this.#client.pause() // What it sends meanwhile stays with it.
+    this.#client.pause() // Stops reading, so that further data stays with the client.
     try {
       await done
     } finally {
@@ -224,11 +224,11 @@ export class CdpConnection {
 type EndedBy = 'client' | 'chromium' | 'agent'
 
 interface ConnectionOptions {
-  /** Until it resolves, only a question for the version goes on. When it rejects, the connection ends. */
+  /** Until it resolves, only a request for the version is passed on. If it rejects, the connection ends. */
   readonly usable?: Promise<unknown> | undefined
   readonly prepare: Prepare
   readonly tap: CommandTap
-  /** Whether the Chromium of the connection has ended, or is about to. */
+  /** Whether the Chromium of the connection has ended or is about to end. */
   readonly hasEnded: () => Promise<boolean>
   readonly keepAlive?: KeepAlive
 }
@@ -240,13 +240,13 @@ export interface Command {
   readonly sessionId?: unknown
 }
 
-/** Undefined when there is nothing to do. */
+/** Undefined if there is nothing to do. */
 export type Prepare = (command: Command) => Promise<void> | undefined
 
 function parseCommand(message: string): Command | undefined {
   try {
     return JSON.parse(message)
   } catch {
-    return undefined // Chromium will tell the client.
+    return undefined // Chromium will report the error to the client.
   }
 }

@@ -20,7 +20,7 @@ const upgrade = {
   'sec-websocket-key': 'x3JJHMbDL1EzLkh9GBhXDw==',
 }
 
-/** What a browser that fails can make of a handshake. */
+/** Handshakes with a browser that fails. */
 describe('a browser that fails', { concurrency: true }, () => {
   for (const [what, answer] of Object.entries({
     'hangs up': (socket: Socket) => socket.destroy(),

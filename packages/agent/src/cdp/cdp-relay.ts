@@ -14,7 +14,7 @@ import type { TelemetryCollector } from '../telemetry/telemetry-collector.ts'
 import { CdpConnection, type Prepare } from './cdp-connection.ts'
 import { CommandTap } from './command-tap.ts'
 
-/** How long the end of a Chromium may take to be known, after its port is shut. */
+/** How long it may take to learn of Chromium's end after its port has closed. */
 const endLimitMilliseconds = 2_000
 
 interface CdpRelayOptions {
@@ -24,7 +24,7 @@ interface CdpRelayOptions {
   readonly telemetry: TelemetryCollector
 }
 
-/** Takes the websockets of CDP clients to Chromium's own DevTools server. */
+/** Connects the websockets of CDP clients to Chromium's own DevTools server. */
 export class CdpRelay {
   readonly #options: CdpRelayOptions
   readonly #open = new Set<CdpConnection>()
@@ -38,7 +38,7 @@ export class CdpRelay {
     for (const connection of this.#open) connection.cancel()
   }
 
-  /** Answers the handshake with Chromium's own, or with the reason why there is none. */
+  /** Completes the handshake with Chromium's own response, or with the reason why it is not available. */
   async connect(request: IncomingMessage, client: Socket, head: Buffer): Promise<void> {
     const end = this.#options.activity.begin()
     client.on('close', end)
@@ -50,7 +50,9 @@ export class CdpRelay {
     }
   }
 
-  /** A Chromium that has just died refuses before its end is known: then the next one is waited for. */
+  /**
+   * A Chromium that has just died refuses connections before its end is known; in that case, waits for the next one.
+   */
   async #openChromium(request: IncomingMessage, client: Socket, head: Buffer): Promise<void> {
     for (;;) {
       const { endpoint, usable } = await this.#options.endpoint()
@@ -69,7 +71,7 @@ export class CdpRelay {
   }
 }
 
-/** Resolves with the end of a browser that could not be reached; rejects with the reason when that was no sign of its end. */
+/** Resolves when an unreachable browser has ended; rejects with the reason if it is still running. */
 export async function endOf({ ended }: DevToolsEndpoint, reason: Error): Promise<void> {
   const late = delay(endLimitMilliseconds, 'late' as const, { ref: false })
   if ((await Promise.race([ended, late])) === 'late') throw reason
@@ -84,7 +86,7 @@ interface Handshake {
   readonly telemetry: TelemetryCollector
 }
 
-/** Nothing when Chromium has refused, which the client has been told. */
+/** Undefined if Chromium has refused the handshake; the client has then received that response. */
 function openChromium(
   endpoint: DevToolsEndpoint,
   { request, client, head, usable, prepare, telemetry }: Handshake,
@@ -109,7 +111,7 @@ function openChromium(
       const tap = new CommandTap(telemetry)
       const hasEnded = () => endsNow([endpoint.ended])
       const connection = new CdpConnection(client, chromium as Socket, { usable, prepare, tap, hasEnded })
-      // What came right behind a handshake belongs to the stream, as if it came now.
+      // Data that arrived with the handshake belongs to the stream, as if it arrived now.
       if (chromiumHead.length > 0) chromium.emit('data', chromiumHead)
       if (head.length > 0) client.emit('data', head)
       resolve(connection)
@@ -119,7 +121,7 @@ function openChromium(
   })
 }
 
-/** Without extensions, so that nothing is compressed; without an origin, which Chromium would judge. */
+/** Without extensions, so that nothing is compressed; without an origin, which Chromium would check. */
 export function handshakeHeaders(headers: IncomingHttpHeaders): Record<string, string> {
   const kept = ['sec-websocket-key', 'sec-websocket-version', 'sec-websocket-protocol']
   const handshake = kept.flatMap((name) => (headers[name] === undefined ? [] : [[name, String(headers[name])]]))

@@ -6,7 +6,7 @@ import { ClientFrames } from './client-frames.ts'
 
 const mask = Buffer.from([0x37, 0xfa, 0x21, 0x3d])
 
-/** Everything that a reader told, in the order in which it told it. */
+/** All calls of a reader, in order. */
 function readAll(chunks: readonly Buffer[], isKept: (message: string) => boolean = () => false) {
   const told = {
     forwarded: Buffer.alloc(0),

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { headerLengthBeforeMask, payloadLength } from './frame-header.ts'
 
-/** How much of a message is looked at: every command that berth must know of is shorter. */
+/** How much of a message is examined: every command that concerns berth is shorter. */
 const headBytes = 1024
 const maxControlPayload = 125
 const maskBytes = 4
@@ -9,22 +9,22 @@ const maskBytes = 4
 const opcodes = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const
 
 export interface ClientFrameHandlers {
-  /** Bytes of data frames, to be sent on as they are. */
+  /** Bytes of data frames, to be passed on unchanged. */
   readonly forward: (bytes: Buffer) => void
   /**
-   * A message that is no longer than its head, before it is sent on; `true` keeps it from being sent. All that follows
-   * waits for a promise.
+   * Receives a message that fits into its head before it is passed on; `true` drops it. A promise delays everything
+   * that follows.
    */
   readonly intercept: (message: string) => boolean | Promise<boolean>
-  /** A longer one: it is sent, and all that follows, when the promise settles. */
+  /** Called for a longer message: it and everything that follows are passed on when the promise settles. */
   readonly delayLong: () => Promise<void> | undefined
-  /** A message begins. Returns how long a message may be that is shown to `inspect`; 0: none is. */
+  /** A message begins. Returns the maximum length of messages for `inspect`; 0 for none. */
   readonly beginMessage: () => number
-  /** A whole message that goes on, or went on already; undefined when it is longer than that. */
+  /** Receives a complete message that is passed on; undefined if it is longer than that limit. */
   readonly inspect: (message: string | undefined) => void
   readonly ping: (payload: Buffer) => void
   readonly close: (payload: Buffer) => void
-  /** What follows cannot be understood; nothing more is read. */
+  /** The stream is malformed; nothing more is read. */
   readonly malformed: (reason: string) => void
 }
 
@@ -36,9 +36,9 @@ interface Frame {
 }
 
 /**
- * Reads what a client sends (RFC 6455 §5). Short messages are shown whole before they go on; of long ones only the
- * head is held back until it is clear that they are long, and the rest passes through untouched. Control frames are
- * between us and the client and do not go on.
+ * Reads what a client sends (RFC 6455 §5). Short messages are examined completely before they are passed on. Of long
+ * messages only the head is held until their length is clear; the rest passes through untouched. Control frames are
+ * between the client and the agent and are not passed on.
  */
 export class ClientFrames {
   readonly #handlers: ClientFrameHandlers
@@ -48,14 +48,14 @@ export class ClientFrames {
   #isInMessage = false
   /** Payload of the control frame that is being read. */
   #control: Buffer[] = []
-  /** Frames of the current message that wait for a decision, and their payload so far; undefined once it is decided. */
+  /** Frames of the current message that wait for a decision, and their payload so far; undefined once decided. */
   #held: { readonly raw: Buffer[]; readonly head: Buffer[]; headLength: number } | undefined
-  /** A copy of the current message, while somebody wants to see it; without `parts` when it is too long. */
+  /** A copy of the current message for `inspect`; without `parts` when it is too long. */
   #inspected: { parts: Buffer[] | undefined; length: number; readonly limit: number } | undefined
   #isDone = false
-  /** Set while a message waits for what goes before it. */
+  /** Set while a message waits for an earlier one. */
   #isWaiting = false
-  /** What has come meanwhile. */
+  /** Data that has arrived meanwhile. */
   readonly #later: Buffer[] = []
 
   constructor(handlers: ClientFrameHandlers) {
@@ -85,7 +85,7 @@ export class ClientFrames {
     return offset + length - known
   }
 
-  /** Begins a frame, or says what is wrong with it. */
+  /** Begins a frame, or returns what is wrong with it. */
   #begin(header: Buffer): string | undefined {
     const first = header[0] ?? 0
     const opcode = first & 0x0f
@@ -176,7 +176,7 @@ export class ClientFrames {
     }
   }
 
-  /** The whole message is here, and it is short. */
+  /** The complete message is here, and it is short. */
   #decide(held: { readonly head: readonly Buffer[] }): void {
     const intercepted = this.#handlers.intercept(Buffer.concat(held.head).toString('utf8'))
     if (intercepted instanceof Promise) this.#waitFor(intercepted)
@@ -225,7 +225,7 @@ function headerLength(bytes: Buffer): number | undefined {
   return beforeMask === undefined ? undefined : beforeMask + (isMasked ? maskBytes : 0)
 }
 
-/** `position` is that of the first byte within the frame's payload. */
+/** `position` is the offset of the first byte within the frame's payload. */
 function unmask(bytes: Buffer, mask: Buffer, position: number): Buffer {
   const plain = Buffer.allocUnsafe(bytes.length)
   for (let index = 0; index < bytes.length; index++) {

@@ -32,7 +32,7 @@ export class CommandTap {
     this.#messages += 1
   }
 
-  /** A whole message. Absent: it was too long to be read. */
+  /** Takes a whole message; undefined if it was too long to be read. */
   take(text: string | undefined): void {
     if (text === undefined) {
       this.#dropped += 1
@@ -70,6 +70,6 @@ function parse(text: string): { readonly method?: unknown } | undefined {
     const command: unknown = JSON.parse(text)
     return typeof command === 'object' && command !== null ? command : undefined
   } catch {
-    return undefined // Chromium will tell the client.
+    return undefined // Chromium will report the error to the client.
   }
 }

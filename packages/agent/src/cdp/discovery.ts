@@ -6,7 +6,7 @@ import type { DevToolsEndpoint } from '../browser/chromium.ts'
 import { toDevToolsServer } from '../browser/devtools-server.ts'
 import { http } from '../http/node-http.ts'
 
-/** Passes a request for `/json…` or a file of DevTools on to Chromium; the server in front rewrites the addresses. */
+/** Forwards a request for `/json…` or a DevTools file to Chromium; the server rewrites the addresses. */
 export async function answerDiscovery(
   endpoint: Promise<DevToolsEndpoint>,
   request: IncomingMessage,
@@ -15,7 +15,7 @@ export async function answerDiscovery(
   const answer = await askChromium(endpoint, request).catch((cause) => {
     throw new BerthError('session_unreachable', undefined, { cause })
   })
-  // Of a file of DevTools that it does not have Chromium says 200, and nothing more.
+  // For a missing DevTools file Chromium responds with 200 and nothing else.
   const isMissing = request.url?.startsWith(devToolsUpgrade.path) && answer.headers['content-length'] === '0'
   const status = isMissing ? 404 : (answer.statusCode ?? 502)
   response.writeHead(status, { 'content-type': answer.headers['content-type'] ?? 'text/plain' })

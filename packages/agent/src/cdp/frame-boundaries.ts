@@ -3,19 +3,19 @@ import { headerLengthBeforeMask, payloadLength } from './frame-header.ts'
 const maxHeaderBytes = 10 // Servers do not mask.
 
 /**
- * Follows the frames of a server's websocket without looking at what they carry, and tells where one ends and the next
- * begins: there, and nowhere else, a frame of our own may stand (RFC 6455 §5.2).
+ * Tracks the frames of a server's websocket without reading their payload, and finds the boundaries between them: the
+ * only places where our own frames may be inserted (RFC 6455 §5.2).
  */
 export class FrameBoundaries {
   #header = Buffer.alloc(0)
   #payloadLeft = 0
 
-  /** Whether everything so far was whole frames. */
+  /** Whether all data so far consists of complete frames. */
   get isAtBoundary(): boolean {
     return this.#payloadLeft === 0 && this.#header.length === 0
   }
 
-  /** Takes the next bytes and returns the offset of the last boundary among them, or -1 when there is none. */
+  /** Takes the next bytes and returns the offset of the last boundary in them, or -1 if there is none. */
   advance(chunk: Buffer): number {
     let offset = 0
     let lastBoundary = this.isAtBoundary ? 0 : -1
@@ -32,7 +32,7 @@ export class FrameBoundaries {
     return lastBoundary
   }
 
-  /** Reads as much of a header as there is and returns the offset behind it. */
+  /** Reads as much of a header as is available and returns the offset behind it. */
   #readHeader(chunk: Buffer, offset: number): number {
     const known = this.#header.length
     const bytes =
@@ -41,7 +41,7 @@ export class FrameBoundaries {
         : Buffer.concat([this.#header, chunk.subarray(offset, offset + maxHeaderBytes - known)])
     const length = headerLengthBeforeMask(bytes)
     if (length === undefined || bytes.length < length) {
-      this.#header = Buffer.from(bytes) // A copy: the chunk's memory is the socket's.
+      this.#header = Buffer.from(bytes) // Copied, because the chunk's memory belongs to the socket.
       return chunk.length
     }
     this.#header = Buffer.alloc(0)

@@ -1,4 +1,4 @@
-/** Length of a frame's header up to where a mask would stand (RFC 6455 §5.2); undefined while too little of it is known. */
+/** Length of a frame's header up to the place of a mask (RFC 6455 §5.2); undefined while too little of it is known. */
 export function headerLengthBeforeMask(bytes: Buffer): number | undefined {
   const second = bytes[1]
   if (second === undefined) return undefined
@@ -6,7 +6,7 @@ export function headerLengthBeforeMask(bytes: Buffer): number | undefined {
   return 2 + (short === 126 ? 2 : short === 127 ? 8 : 0)
 }
 
-/** What a whole header says of its payload's length. */
+/** The payload length in a complete header. */
 export function payloadLength(header: Buffer): number {
   const short = (header[1] ?? 0) & 0x7f
   if (short === 126) return header.readUInt16BE(2)

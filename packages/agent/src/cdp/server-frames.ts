@@ -25,7 +25,7 @@ export function closeFrame(code: number): Buffer {
   return frame(finalClose, payload)
 }
 
-/** The answer to a client's close frame: the same code, or none where it gave none (RFC 6455 §5.5.1). */
+/** The response to a client's close frame: the same code, or none if it had none (RFC 6455 §5.5.1). */
 export function closeEcho(payload: Buffer): Buffer {
   return frame(finalClose, payload.subarray(0, 2))
 }

@@ -18,19 +18,19 @@ import { pause } from './pause.ts'
 import type { Point, Screen, WheelDirection } from './screen.ts'
 
 const clickHoldMilliseconds = [20, 50] as const
-/** Two clicks further apart than half a second are no double click. */
+/** Two clicks more than half a second apart are not a double click. */
 const betweenClicksMilliseconds = [60, 110] as const
 const wheelTickMilliseconds = 12
 
 /**
- * What a caller asks for, done with mouse and keyboard. Whatever an action has pressed, it releases in every outcome,
- * but for a mouse button that is asked to stay down.
+ * Performs actions with mouse and keyboard. An action always releases what it has pressed, except for a mouse button
+ * that should stay down.
  */
 export class Actions {
   readonly #screen: Screen
   readonly #signal: AbortSignal
 
-  /** Aborting the signal ends an action half way. */
+  /** Aborting the signal stops an action halfway. */
   constructor(screen: Screen, signal: AbortSignal) {
     this.#screen = screen
     this.#signal = signal
@@ -94,7 +94,7 @@ export class Actions {
     const isSmooth = smooth ?? delay === undefined
     const strokes = strokesOf(text)
     const typed = isSmooth ? withTypos(strokes, Math.min(typo_chance, maxTypoChance)) : withDelays(strokes, delay ?? 0)
-    // Whoever says that it is not smooth has the very delays.
+    // A caller that turns smoothing off gets exactly the requested delays.
     const limit = smooth === false ? Number.POSITIVE_INFINITY : maxTypingSeconds * 1000
     const pace = new TypingPace(typed, limit)
     for (const { stroke } of typed) {
@@ -131,7 +131,7 @@ export class Actions {
     const segments = others.map((to, index) => ({ from: others[index - 1] ?? first, to }))
     const total = segments.reduce((sum, { from, to }) => sum + distance(from, to), 0)
     for (const segment of segments) {
-      // A part of the time for each part of the way.
+      // Each segment gets a share of the time in proportion to its length.
       const share = total === 0 ? 1 / segments.length : distance(segment.from, segment.to) / total
       const durationMilliseconds = duration === undefined ? undefined : duration * share
       await this.#follow(handMovement({ ...segment, screen, durationMilliseconds }))
@@ -139,7 +139,7 @@ export class Actions {
     }
   }
 
-  /** On a busy machine steps that are late are left out, not made up for. */
+  /** On a busy machine late steps are skipped, not made up for. */
   async #follow(steps: readonly PathStep[]): Promise<void> {
     const startedAt = performance.now()
     for (const { atMilliseconds, x, y } of steps) {
@@ -168,7 +168,7 @@ export class Actions {
     }
   }
 
-  /** Holds keys down while work goes on; they come up again in reverse order, however it ends. */
+  /** Holds keys down during the work and always releases them in reverse order. */
   async #holding(keys: readonly Key[], work: () => Promise<void>): Promise<void> {
     const pressed: Key[] = []
     await finallyDo(
@@ -212,7 +212,7 @@ function faultOf(name: string, value: number, length: number): string | undefine
   return value >= 0 && value < length ? undefined : `${name}: must be from 0 to ${length - 1}, not ${value}`
 }
 
-/** One or more keys that enter a piece of text, or text that no key stands for. */
+/** One or more keys that enter a piece of text, or text that has no key. */
 interface Stroke {
   readonly text: string
   readonly keys: readonly Key[] | undefined
@@ -226,7 +226,7 @@ function withDelays(strokes: readonly Stroke[], delay: number): readonly TypedSt
   return strokes.map((stroke, index) => ({ stroke, pause: index === 0 ? 0 : delay, hold: 0 }))
 }
 
-/** In the rhythm of a person, who now and then strikes a key beside the right one, sees it, and takes it back. */
+/** Types with the rhythm of a person, who sometimes hits a neighbouring key, notices, and corrects it. */
 function withTypos(strokes: readonly Stroke[], chance: number): readonly TypedStroke[] {
   let soFar = ''
   return strokes.flatMap((stroke) => {
@@ -244,14 +244,14 @@ function withTypos(strokes: readonly Stroke[], chance: number): readonly TypedSt
 
 const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' })
 
-/** What a reader sees as one character is entered at once: an emoji may be of many code points. */
+/** Text that a reader sees as one character is entered at once: an emoji may consist of many code points. */
 function strokesOf(text: string): readonly Stroke[] {
   return Array.from(graphemes.segment(text.replaceAll('\r\n', '\n')), ({ segment }) => strokeOf(segment))
 }
 
 function strokeOf(text: string): Stroke {
   const characters = [...text]
-  // Browsers take no key for a character beyond the first 65,536; people enter those by an input method too.
+  // Browsers accept no key for characters beyond the first 65,536; people also enter those with an input method.
   if (characters.some((character) => character.length > 1)) return { text, keys: undefined }
   const keys = characters.map((character) => {
     const key = keyOf(character)
@@ -274,12 +274,12 @@ function distance(from: Point, to: Point): number {
   return Math.hypot(to.x - from.x, to.y - from.y)
 }
 
-/** Cleans up in every outcome; what the work itself failed with is what counts. */
+/** Always cleans up; an error of the work takes precedence. */
 async function finallyDo(work: () => Promise<void>, cleanUp: () => Promise<void>): Promise<void> {
   try {
     await work()
   } catch (error) {
-    await cleanUp().catch(() => {}) // A screen that is gone holds nothing down any more.
+    await cleanUp().catch(() => {}) // A screen that is gone holds nothing down.
     throw error
   }
   await cleanUp()

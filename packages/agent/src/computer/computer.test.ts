@@ -6,7 +6,7 @@ import { after, before, describe, test } from 'node:test'
 import { ComputerPage } from '../testing/computer-page.ts'
 import { type StartedAgent, startAgent } from '../testing/start-agent.ts'
 
-/** More different characters than a keyboard has spare keys, each twice, and what no keyboard has. */
+/** More different characters than a keyboard has spare keys, each twice, and characters that no keyboard has. */
 const allText = `ÀÉÎ ß ĳŁ ${'日本語中文字漢かなカナ한글키보드입력'.repeat(2)} שלום مرحبا ру́сский a😀b👩‍👩‍👧c❤️🇩🇪 {}~|\\"'`
 
 for (const headless of [false, true]) {
@@ -98,7 +98,7 @@ for (const headless of [false, true]) {
       await page.evaluate(`text.value = ''; text.focus(); log.length = 0`)
       const text = 'a quick fox'
 
-      // Twice the cap: more would be no person any more.
+      // Twice the cap.
       await page.operate('type', { text, typo_chance: 0.2 })
 
       assert.equal(await page.becomes(`text.value === ${JSON.stringify(text)}`, 'text.value'), text)
@@ -158,7 +158,7 @@ function testDisplay(at: () => { agent: StartedAgent; page: ComputerPage }): voi
     const hidden = await picture()
     await page.operate('cursor', { hidden: false })
     let shown = await picture()
-    // While somebody types, Chromium itself hides the pointer until it has seen it move.
+    // Chromium itself hides the pointer during typing until the pointer moves.
     while (shown.equals(hidden)) shown = await picture()
     await page.operate('cursor', { hidden: true })
     const hiddenAgain = await picture()
@@ -171,7 +171,7 @@ function testDisplay(at: () => { agent: StartedAgent; page: ComputerPage }): voi
   test('shows and operates menus, which are not part of a page', async () => {
     const { page } = at()
     const plain = (await page.operate('screenshot')).body.length
-    /** Waits until pictures show a menu, whose words take two thousand bytes, or show none. */
+    /** Waits until screenshots show a menu, whose text takes two thousand bytes, or show none. */
     const menu = async (isOpen: boolean) => {
       for (;;) {
         const picture = (await page.operate('screenshot')).body
@@ -221,7 +221,7 @@ function testDialogs(at: () => { agent: StartedAgent; page: ComputerPage }): voi
     await page.operate('type', { text: 'Zoë 😀!', smooth: false })
     await page.operate('press_key', { keys: ['BackSpace', 'Return'] })
     const fourth = await ask(`confirm('Again?')`)
-    // Where the picture shows Cancel: left of the button in the lower right corner of the dialog.
+    // The position of Cancel in the picture: left of the button in the lower right corner of the dialog.
     await page.operate('click_mouse', { x: 640 + 224 - 24 - 84 - 8 - 40, y: 240 - 24 - 18 })
 
     assert.equal(await first.answer, true)
@@ -232,11 +232,11 @@ function testDialogs(at: () => { agent: StartedAgent; page: ComputerPage }): voi
     assert.notDeepEqual(asked.body, plain.body)
   })
 
-  test('knows of dialogs after other parts of the agent have attached to the page and detached', async () => {
+  test('still detects dialogs after other parts of the agent have attached to the page and detached', async () => {
     const { agent, page } = at()
     await page.operate('screenshot')
     await page.client.send('Page.enable', {}, page.session)
-    // A change of size attaches to every page for a moment.
+    // A resize briefly attaches to every page.
     assert.equal((await agent.resize({ width: 1000, height: 700, refresh_rate: 60 })).status, 204)
     const opening = page.client.nextEvent('Page.javascriptDialogOpening')
     const answer = page.evaluate(`confirm('Still?')`)

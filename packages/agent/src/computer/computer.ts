@@ -25,12 +25,15 @@ export class Computer {
     this.#options = options
   }
 
-  /** Waits for its turn and acts. When the signal aborts, it gives up its turn, or stops half way. */
+  /** Waits for its turn and acts. If the signal aborts, it leaves the queue or stops halfway. */
   async act(signal: AbortSignal, work: (actions: Actions) => Promise<void>): Promise<void> {
     await this.use(signal, (screen) => work(new Actions(screen, signal)))
   }
 
-  /** Acts one after the other, without anybody in between; an action that fails ends it and is named. */
+  /**
+   * Performs actions in order without interleaving with other callers; a failed action ends the batch and is named in
+   * the error.
+   */
   async batch(signal: AbortSignal, actions: readonly ComputerAction[]): Promise<void> {
     await this.use(signal, async (screen) => {
       for (const [index, action] of actions.entries()) {
@@ -64,7 +67,7 @@ export class Computer {
     await this.use(signal, (screen) => screen.writeClipboard(text))
   }
 
-  /** For those who act in steps of their own. */
+  /** For callers that act in steps of their own. */
   async use<Result>(signal: AbortSignal, work: (screen: Screen) => Promise<Result>): Promise<Result> {
     return this.#lock.run(signal, async () => {
       try {
@@ -76,7 +79,7 @@ export class Computer {
     })
   }
 
-  /** The screen of the browser that runs: after a crash it is another. */
+  /** The screen of the running browser, which changes after a crash. */
   async #screen(): Promise<Screen> {
     const { browser, config } = this.#options
     if (config.headless) {
@@ -94,7 +97,7 @@ export class Computer {
 async function perform(screen: Screen, signal: AbortSignal, action: ComputerAction): Promise<void> {
   const actions = new Actions(screen, signal)
   signal.throwIfAborted()
-  // The contract has made sure that the field of the type's name is there, and no other.
+  // The contract ensures that exactly the field named by the type is present.
   if (action.click_mouse) await actions.click(action.click_mouse)
   else if (action.move_mouse) await actions.move(action.move_mouse)
   else if (action.type_text) await actions.type(action.type_text)
@@ -117,7 +120,7 @@ async function checkRegion(screen: Screen, { x, y, width, height }: ScreenshotRe
   throw new BerthError('invalid_input', { reason })
 }
 
-/** The failure of one action of several, with its place in front. */
+/** Puts the position of the action in front of the message of its error. */
 function ofAction(place: string, error: Error): Error {
   if (error instanceof BerthError && error.status === 400) {
     return new BerthError('invalid_input', { reason: `${place}: ${error.message}` }, { cause: error })

@@ -66,7 +66,7 @@ test('finds the key of a character, and the character of a key', () => {
   assert.equal(keyOf('\n')?.keysym, keysymNamed('Return'))
   assert.equal(keyOf('\t')?.keysym, keysymNamed('Tab'))
   assert.equal(keyOf('\u0007'), undefined)
-  assert.equal(characterOf(0x06c1), 'а') // Cyrillic letters have a number from before Unicode too.
+  assert.equal(characterOf(0x06c1), 'а') // Cyrillic letters also have a keysym that predates Unicode.
   assert.equal(characterOf(0x0100_65e5), '日')
   assert.equal(characterOf(0xff0d), undefined)
 })

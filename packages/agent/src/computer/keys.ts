@@ -2,7 +2,7 @@ import { BerthError } from '@berth/contract/errors.ts'
 import { keysymNamed, keysymOf } from './keysyms.ts'
 
 export interface Key {
-  /** Its number in X11, which names what a key means and not where it is. */
+  /** Its X11 keysym, which names the meaning of a key, not its position. */
   readonly keysym: number
 }
 
@@ -21,7 +21,7 @@ const aliases: Readonly<Record<string, string>> = {
   option: 'Alt_L',
   altgr: 'ISO_Level3_Shift',
   altgraph: 'ISO_Level3_Shift',
-  // Browsers call the key with the system's sign Meta; X11's Meta is one that keyboards no longer have.
+  // Browsers call the system key Meta; X11's Meta is a key that keyboards no longer have.
   meta: 'Super_L',
   super: 'Super_L',
   cmd: 'Super_L',
@@ -49,7 +49,7 @@ const aliases: Readonly<Record<string, string>> = {
   contextmenu: 'Menu',
 }
 
-/** Characters of a text that stand for keys which enter nothing visible. */
+/** Control characters of a text that stand for keys. */
 const keysOfControls: Readonly<Record<string, string>> = {
   '\n': 'Return',
   '\r': 'Return',
@@ -60,8 +60,8 @@ const keysOfControls: Readonly<Record<string, string>> = {
 }
 
 /**
- * The keys of a name, in the order to press them: `a`, `F5` or several joined by a plus sign, `Ctrl+Shift+Tab`. Throws
- * `invalid_input` that says which field and which name is wrong.
+ * The keys of a name in the order to press them: `a`, `F5`, or several joined by plus signs, `Ctrl+Shift+Tab`. Throws
+ * `invalid_input` that names the field and the unknown key.
  */
 export function keysNamed(name: string, field: string): readonly Key[] {
   const keysyms = partsOf(name).map((part) => {
@@ -73,7 +73,7 @@ export function keysNamed(name: string, field: string): readonly Key[] {
   return [...new Set(keysyms)].map((keysym) => ({ keysym }))
 }
 
-/** The key that enters a character; undefined for a control character that no key stands for. */
+/** The key that enters a character; undefined for a control character without a key. */
 export function keyOf(character: string): Key | undefined {
   const name = keysOfControls[character]
   if (name !== undefined) return { keysym: keysymNamed(name) as number }

@@ -1,10 +1,10 @@
-// The names and numbers of the X11 protocol itself, taken from its own headers.
+// Names and numbers from the headers of the X11 protocol.
 import definitions from 'x11/lib/keysyms.js'
 
 /** The bits that mark a keysym as that of a Unicode character. */
 const unicodeMark = 0x0100_0000
 
-/** Of the keys that only some keyboards have, those that browsers know; they are not in the protocol's own list. */
+/** Rare keys that browsers know but the protocol's own list lacks. */
 const mediaKeysyms: Readonly<Record<string, number>> = {
   XF86AudioLowerVolume: 0x1008_ff11,
   XF86AudioMute: 0x1008_ff12,
@@ -23,7 +23,7 @@ const mediaKeysyms: Readonly<Record<string, number>> = {
   XF86Reload: 0x1008_ff73,
 }
 
-/** Sent by no key, as their names say. */
+/** Names that stand for no key. */
 const noKeys = ['NoSymbol', 'VoidSymbol']
 
 const keysymsByName = new Map<string, number>(Object.entries(mediaKeysyms))
@@ -41,7 +41,7 @@ for (const [name, keysym] of keysymsByName) {
   if (!keysymsByLowerCaseName.has(lowerCase)) keysymsByLowerCaseName.set(lowerCase, keysym)
 }
 
-/** By its name in X11, whose case matters only where two names differ in nothing else. */
+/** Finds a keysym by its name in X11. Case matters only where two names differ in nothing else. */
 export function keysymNamed(name: string): number | undefined {
   return keysymsByName.get(name) ?? keysymsByLowerCaseName.get(name.toLowerCase())
 }

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** The longest that a timer can wait; a longer one would fire at once. */
+/** The longest delay of a timer; a longer one would fire immediately. */
 const maxMilliseconds = 2 ** 31 - 1
 
 /** Rejects with the signal's reason when it aborts. */

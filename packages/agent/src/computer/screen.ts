@@ -13,7 +13,7 @@ export interface Size {
 
 export type WheelDirection = 'up' | 'down' | 'left' | 'right'
 
-/** What a person has in front of them: a screen, a mouse, a keyboard and a clipboard. */
+/** What a person uses: a screen, a mouse, a keyboard and a clipboard. */
 export interface Screen {
   size(): Promise<Size>
   /** The part of the screen, or all of it, as PNG. */
@@ -26,7 +26,7 @@ export interface Screen {
   turnWheel(direction: WheelDirection): Promise<void>
   pressKey(key: Key): Promise<void>
   releaseKey(key: Key): Promise<void>
-  /** Enters text that no key stands for, as an input method does. */
+  /** Enters text that has no key, as an input method does. */
   insertText(text: string): Promise<void>
   setPointerHidden(isHidden: boolean): Promise<void>
   readClipboard(): Promise<string>

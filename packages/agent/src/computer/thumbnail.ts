@@ -5,7 +5,7 @@ const limitMilliseconds = 2_000
 const widthPixels = 320
 const quality = 60
 
-/** Takes small pictures of the page in front, of headful and headless browsers alike. */
+/** Takes small pictures of the front page, in headful and headless browsers. */
 export class Thumbnails {
   readonly #browser: Browser
   #pages: ActivePages | undefined
@@ -14,7 +14,7 @@ export class Thumbnails {
     this.#browser = browser
   }
 
-  /** As JPEG in base64. Absent when no page can show itself. */
+  /** JPEG in base64. Absent if no page can be captured. */
   async take(): Promise<string | undefined> {
     const chromium = await this.#browser.running()
     if (this.#pages?.chromium !== chromium) this.#pages = new ActivePages(chromium)

@@ -5,15 +5,15 @@ import { netError } from './net-error.ts'
 /** As in Chromium, and in fetch. */
 const maxRedirects = 20
 const redirectStatuses: readonly number[] = [301, 302, 303, 307, 308]
-/** They belong to one server, and to nobody whom that one names. */
+/** These headers are for one server only and are removed when it redirects to another. */
 const personalHeaders: readonly string[] = ['authorization', 'cookie']
 
 export interface BrowserAnswer {
   readonly status: number
-  /** The one that has answered, after redirects. */
+  /** The URL that responded, after redirects. */
   readonly url: string
   readonly headers: HeaderList
-  /** Rejects when the time is over, or the answer breaks off. */
+  /** Rejects when the time limit passes or the response breaks off. */
   readonly body: AsyncGenerator<Buffer>
 }
 
@@ -21,13 +21,13 @@ interface SendOptions {
   readonly pages: HiddenPages
   readonly request: PageRequest
   readonly timeoutMilliseconds: number
-  /** What must have come by then. */
+  /** What must have arrived within the time limit. */
   readonly limits: 'head' | 'whole'
-  /** Aborts when the caller leaves, and with that ends the request. */
+  /** Aborts when the caller disconnects, which ends the request. */
   readonly signal: AbortSignal
 }
 
-/** Sends a request as the browser and follows where it is sent, as a browser would. */
+/** Sends a request as the browser and follows redirects as a browser would. */
 export async function sendByBrowser(options: SendOptions): Promise<BrowserAnswer> {
   const { pages, request, timeoutMilliseconds, limits, signal: caller } = options
   const limit = new AbortController()
@@ -43,7 +43,7 @@ export async function sendByBrowser(options: SendOptions): Promise<BrowserAnswer
       if (isWhole) pages.giveBack(page)
       else void pages.throwAway(page)
     })
-    // Also when nobody ever looks at the body.
+    // Also if nobody reads the body.
     signal.addEventListener('abort', () => end(false))
     try {
       const { status, url, headers, read } = await before(
@@ -127,7 +127,7 @@ function headerOf(headers: HeaderList, wanted: string): string | undefined {
 }
 
 async function before<Value>(signal: AbortSignal, work: Promise<Value>): Promise<Value> {
-  work.catch(() => {}) // When it comes too late, nobody else hears how it ends.
+  work.catch(() => {}) // If it settles too late, its outcome is ignored.
   const aborted = Promise.withResolvers<never>()
   const abort = () => aborted.reject(signal.reason)
   if (signal.aborted) abort()

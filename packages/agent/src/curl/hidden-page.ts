@@ -5,7 +5,9 @@ import type { CdpAnswer, CdpEventParams, CdpMethod, CdpParams } from '../browser
 import { netError } from './net-error.ts'
 import { readStream, type StreamPart } from './read-stream.ts'
 
-/** Cookies of an answer are told apart from it, a moment earlier or later; those of a cached one not at all. */
+/**
+ * Cookies of a response are reported in a separate event, slightly earlier or later; for a cached response not at all.
+ */
 const cookieMilliseconds = 50
 
 export type HeaderList = readonly (readonly [name: string, value: string])[]
@@ -13,7 +15,7 @@ export type HeaderList = readonly (readonly [name: string, value: string])[]
 export interface PageRequest {
   readonly url: string
   readonly method: string
-  /** Take the place of the browser's own. */
+  /** Replace the browser's own headers. */
   readonly headers: HeaderList
   readonly body: Uint8Array | undefined
 }
@@ -21,9 +23,9 @@ export interface PageRequest {
 export interface PageAnswer {
   readonly status: number
   readonly headers: HeaderList
-  /** The body, decoded; to be read to its end, or left by `break`. */
+  /** The decoded body; must be read to its end or left with `break`. */
   read(): AsyncGenerator<Buffer>
-  /** Ends the request without a look at its body. */
+  /** Ends the request without reading its body. */
   drop(): Promise<void>
 }
 
@@ -37,7 +39,7 @@ interface PausedRequest {
   readonly responseHeaders?: readonly { readonly name: string; readonly value: string }[]
 }
 
-/** Where a request of ours stands: Chromium has made it and not yet sent it; it is answered, or has failed. */
+/** The state of a request: paused before Chromium sends it, answered, or failed. */
 interface Exchange {
   readonly asked: PromiseWithResolvers<PausedRequest>
   readonly answered: PromiseWithResolvers<PausedRequest>
@@ -45,10 +47,10 @@ interface Exchange {
 }
 
 /**
- * A page that nobody sees, in the browser's default context, that is never shown what it asks for. Each request of ours is
- * a navigation of it, which carries cookies and headers as if a person had typed the address, is answered whatever
- * its origin, and starts nothing of the site's own. Before it is sent, method, headers and body are replaced by ours; the
- * answer is taken off the line, and the navigation ended.
+ * A page that no window shows, in the browser's default context, and that never displays what it requests. Each request
+ * is a navigation, so it carries cookies and headers as if a person had typed the address, is answered whatever its
+ * origin, and runs nothing of the site. Before it is sent, its method, headers and body are replaced. The response is
+ * intercepted, and the navigation ends.
  */
 export class HiddenPage {
   readonly #pipe: CdpPipe
@@ -83,20 +85,21 @@ export class HiddenPage {
   }
 
   static async open(pipe: CdpPipe): Promise<HiddenPage> {
-    // It lives as long as the session of the pipe that opens it, and is no tab: clients see a target of type `other`.
+    // It lives as long as the pipe session that opens it, and is not a tab: clients see a target of type `other`.
     const { targetId } = await pipe.send('Target.createTarget', { url: 'about:blank', hidden: true, background: true })
     const { sessionId } = await pipe.send('Target.attachToTarget', { targetId, flatten: true })
     const page = new HiddenPage(pipe, targetId, sessionId)
     await Promise.all([
       page.#send('Network.enable'),
-      // A site's service worker would answer in the site's stead.
+      // A service worker of the site would answer instead of the site.
       page.#send('Network.setBypassServiceWorker', { bypass: true }),
       page.#send('Fetch.enable', {
         patterns: [{ requestStage: 'Request' }, { requestStage: 'Response' }],
         handleAuthRequests: true,
       }),
     ])
-    // Clients that attach to every new target let go of this one with a command that its first navigation would hold up.
+    // Clients that attach to every new target detach from this one with a command that its first navigation would
+    // delay.
     await page.#send('Runtime.evaluate', { expression: '1' })
     return page
   }
@@ -109,7 +112,7 @@ export class HiddenPage {
     return this.#pipe === pipe
   }
 
-  /** One request at a time. Rejects with Chromium's net error; the page is then of no more use. */
+  /** One request at a time. Rejects with Chromium's net error; the page is then unusable. */
   async send({ url, method, headers, body }: PageRequest): Promise<PageAnswer> {
     const exchange: Exchange = {
       asked: Promise.withResolvers(),
@@ -121,7 +124,7 @@ export class HiddenPage {
     const failed = navigation.then(({ errorText }) => {
       throw netError(String(errorText ?? 'ERR_FAILED'))
     })
-    failed.catch(() => {}) // Once it is answered, the end of the navigation is no failure.
+    failed.catch(() => {}) // Once it is answered, the end of the navigation is not a failure.
 
     const asked = await Promise.race([exchange.asked.promise, failed])
     await this.#send('Fetch.continueRequest', {
@@ -139,7 +142,7 @@ export class HiddenPage {
     })
     const answered = await Promise.race([exchange.answered.promise, failed])
     if (answered.responseErrorReason !== undefined) {
-      // The reason is one of few; let go on, the navigation fails by the true one.
+      // Chromium gives only a coarse reason here; after it continues, the navigation fails with the exact one.
       await this.#send('Fetch.continueRequest', { requestId: answered.requestId })
       return await failed
     }
@@ -148,7 +151,7 @@ export class HiddenPage {
 
   async close(): Promise<void> {
     for (const unsubscribe of this.#unsubscribe) unsubscribe()
-    await this.#pipe.send('Target.closeTarget', { targetId: this.#targetId }).catch(() => {}) // The browser has gone.
+    await this.#pipe.send('Target.closeTarget', { targetId: this.#targetId }).catch(() => {}) // The browser has ended.
   }
 
   async #answerOf(paused: PausedRequest, { cookies }: Exchange, navigation: Promise<unknown>): Promise<PageAnswer> {
@@ -179,7 +182,7 @@ export class HiddenPage {
       yield* readStream({ read, isLive })
     } finally {
       await this.#send('IO.close', { handle }).catch(() => {})
-      await drop().catch(() => {}) // The browser has gone.
+      await drop().catch(() => {}) // The browser has ended.
     }
   }
 
@@ -189,11 +192,11 @@ export class HiddenPage {
       this.#exchange[isAnswer ? 'answered' : 'asked'].resolve(paused)
       return
     }
-    // Nothing but our requests has anything to do in this page.
+    // Only our own requests are allowed in this page.
     this.#send('Fetch.failRequest', { requestId: paused.requestId, errorReason: 'Aborted' }).catch(() => {})
   }
 
-  /** Otherwise a person would be asked for name and password. The answer is then the 401 that the server has sent. */
+  /** Otherwise a person would be asked for name and password. The response is then the 401 that the server has sent. */
   #refuseToLogIn(requestId: string): void {
     const authChallengeResponse = { response: 'CancelAuth' as const }
     this.#send('Fetch.continueWithAuth', { requestId, authChallengeResponse }).catch(() => {})
@@ -207,7 +210,7 @@ export class HiddenPage {
   }
 
   #send<Method extends CdpMethod>(method: Method, params?: CdpParams<Method>): Promise<CdpAnswer<Method>> {
-    // How long a site may take is the caller's to say; then the page is closed.
+    // The caller decides how long a site may take; then the page is closed.
     const sessionId = this.#sessionId
     return this.#pipe.send(method, params, { sessionId, limitMilliseconds: Number.POSITIVE_INFINITY })
   }

@@ -2,11 +2,11 @@ import { Semaphore } from '@berth/runtime/async/semaphore.ts'
 import type { Browser } from '../browser/browser.ts'
 import { HiddenPage } from './hidden-page.ts'
 
-/** Each costs the browser some 15 MB. */
+/** Each costs the browser about 15 MB. */
 const maxPages = 8
 const idleMilliseconds = 5_000
 
-/** Hidden pages for requests at the same time; one that is done waits a moment for the next request, and then goes. */
+/** Hidden pages for concurrent requests; a free page waits a moment for the next request and is then closed. */
 export class HiddenPages {
   readonly #browser: Browser
   readonly #idle = new Map<HiddenPage, NodeJS.Timeout>()
@@ -16,7 +16,7 @@ export class HiddenPages {
     this.#browser = browser
   }
 
-  /** Rejects when the signal aborts before there is one. */
+  /** Rejects if the signal aborts before a page is available. */
   async take(signal: AbortSignal): Promise<HiddenPage> {
     await this.#open.acquire(signal)
     try {
@@ -25,7 +25,7 @@ export class HiddenPages {
         this.#idle.delete(page)
         clearTimeout(timer)
         if (page.isOf(pipe)) return page
-        await page.close() // Of a browser that has gone.
+        await page.close() // It belongs to a browser that has ended.
       }
       return await HiddenPage.open(pipe)
     } catch (error) {
@@ -34,7 +34,7 @@ export class HiddenPages {
     }
   }
 
-  /** A page whose request came to its end can take another one. */
+  /** A page whose request was completed can take another one. */
   giveBack(page: HiddenPage): void {
     const timer = setTimeout(() => {
       this.#idle.delete(page)
@@ -44,7 +44,7 @@ export class HiddenPages {
     this.#open.release()
   }
 
-  /** Ends whatever the page is at. */
+  /** Ends the page, whatever it is doing. */
   async throwAway(page: HiddenPage): Promise<void> {
     await page.close()
     this.#open.release()

@@ -1,6 +1,6 @@
 import { BerthError, type NetError } from '@berth/contract/errors.ts'
 
-/** Chromium's numbers, of its `net_error_list.h`, for what a request of ours can meet. */
+/** Chromium's numbers from `net_error_list.h` for errors that a request can meet. */
 const numbers: Readonly<Record<string, number>> = {
   ERR_FAILED: -2,
   ERR_ABORTED: -3,
@@ -46,7 +46,7 @@ const numbers: Readonly<Record<string, number>> = {
   ERR_INCOMPLETE_CHUNKED_ENCODING: -355,
 }
 
-/** `name` as Chromium tells it, with or without its `net::`. */
+/** `name` as Chromium reports it, with or without `net::`. */
 export function netError(name: string, options: ErrorOptions = {}): BerthError {
   const bare = name.replace(/^net::/, '')
   const number = numbers[bare]

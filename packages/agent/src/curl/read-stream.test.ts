@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readStream, type StreamPart } from './read-stream.ts'
 
-/** A stream in Chromium that gives out as much as it is asked for. */
+/** A stream in Chromium that returns as much as requested. */
 function streamOf(content: Buffer) {
   let position = 0
   let asked = 0

@@ -1,6 +1,6 @@
 import { setImmediate as immediate } from 'node:timers/promises'
 
-/** What Chromium answers to `IO.read`. */
+/** Chromium's response to `IO.read`. */
 export interface StreamPart {
   readonly data: string
   readonly base64Encoded?: boolean
@@ -9,19 +9,19 @@ export interface StreamPart {
 
 interface ReadStreamOptions {
   readonly read: (sizeBytes: number) => Promise<StreamPart>
-  /** Whether each byte has to come as soon as it is there. */
+  /** Whether each byte must be delivered as soon as it arrives. */
   readonly isLive: boolean
 }
 
 /*
- * Chromium answers a read when it has as many bytes as were asked for, at the end of the stream, and, if another read
- * waits behind it, mostly when some bytes have come. So two wait at a time; and where nothing may be held back, many of
- * one byte each.
+ * Chromium answers a read when it has all requested bytes, at the end of the stream, and, if another read is pending,
+ * usually when some bytes have arrived. So two reads are pending at a time, and many of one byte each if nothing may be
+ * delayed.
  */
 const steady = { sizeBytes: 64 * 1024, reads: 2 }
 const live = { sizeBytes: 1, reads: 256 }
 
-/** Everything in the stream. There are never more reads on the way than fit: a slow reader holds the sender up. */
+/** The whole stream. The number of pending reads is limited, so a slow reader slows the sender down. */
 export async function* readStream({ read, isLive }: ReadStreamOptions): AsyncGenerator<Buffer> {
   const { sizeBytes, reads } = isLive ? live : steady
   const arrived: StreamPart[] = []
@@ -40,7 +40,7 @@ export async function* readStream({ read, isLive }: ReadStreamOptions): AsyncGen
   for (;;) {
     await change.promise
     change = Promise.withResolvers()
-    await immediate() // What has come together goes on together.
+    await immediate() // Passes on data together that arrived together.
     const parts = arrived.splice(0)
     const bytes = Buffer.concat(
       parts.map(({ data, base64Encoded }) => Buffer.from(data, base64Encoded ? 'base64' : 'utf8')),

@@ -1,7 +1,7 @@
 import { BerthError } from '@berth/contract/errors.ts'
 import type { HeaderList } from './hidden-page.ts'
 
-/** Of one connection, and not of what goes over it (RFC 9110 §7.6.1); those of the browser's connection are its own. */
+/** Headers of a single connection (RFC 9110 §7.6.1); the browser sets those of its own connection. */
 const ofConnection: readonly string[] = [
   ...['connection', 'keep-alive', 'proxy-connection', 'proxy-authenticate', 'proxy-authorization', 'te', 'trailer'],
   ...['trailers', 'transfer-encoding', 'upgrade', 'content-length', 'expect', 'cookie2'],
@@ -11,7 +11,7 @@ export function isOfConnection(name: string): boolean {
   return ofConnection.includes(name.toLowerCase())
 }
 
-/** The headers of a JSON request, without those that the browser decides. */
+/** The headers of a JSON request, without those that the browser sets. */
 export function wantedHeaders(headers: Readonly<Record<string, string>>): HeaderList {
   const entries = Object.entries(headers)
   if (entries.some(([name]) => name.toLowerCase() === 'host')) {
@@ -20,7 +20,7 @@ export function wantedHeaders(headers: Readonly<Record<string, string>>): Header
   return entries.filter(([name]) => !isOfConnection(name))
 }
 
-/** Those of a raw request, without what Node and berth have added on the way. */
+/** The headers of a raw request, without those that Node and berth have added. */
 export function passedHeaders(rawHeaders: readonly string[], hasBody: boolean): HeaderList {
   const pairs: [string, string][] = []
   for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -28,13 +28,13 @@ export function passedHeaders(rawHeaders: readonly string[], hasBody: boolean): 
   }
   return pairs.filter(([name]) => {
     const lowerCase = name.toLowerCase()
-    // A client that sends JSON says so also when it sends nothing.
+    // Clients that send JSON set this header even without a body.
     if (lowerCase === 'content-type') return hasBody
     return !isOfConnection(lowerCase) && lowerCase !== 'host' && lowerCase !== 'x-request-id'
   })
 }
 
-/** Of an answer, what is true of the body that goes on: it is decoded, and its frames are another connection's. */
+/** The response headers that still describe the body: it is decoded, and sent over another connection. */
 export function answerHeaders(headers: HeaderList): Record<string, string[]> {
   const isEncoded = headers.some(([name]) => name.toLowerCase() === 'content-encoding')
   const answer: Record<string, string[]> = {}

@@ -7,7 +7,7 @@ import type { HeaderList } from './hidden-page.ts'
 import { HiddenPages } from './hidden-pages.ts'
 import { answerHeaders, passedHeaders, wantedHeaders } from './request-headers.ts'
 
-/** A body goes to Chromium in one message, and comes back in one JSON text. */
+/** A body is sent to Chromium in one message, and returned in one JSON text. */
 const maxBodyBytes = 32 * 1024 * 1024
 
 export function servedCurl({ browser }: OperationContext): readonly ServedOperation[] {

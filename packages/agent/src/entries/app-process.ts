@@ -11,25 +11,28 @@ import { markRequests } from '../apps/mark-requests.ts'
 import { isTypeScript, loadTypeScript, prepareTypeScript } from '../apps/typescript-loader.ts'
 
 /*
- * Runs the actions of an app, one after another. Whatever the app does to this process, the server sees its end. The files
- * of the app may come after the start: the first line says that they are there.
+ * Runs the actions of an app, one at a time. Whatever the app does to this process, the server notices its end. The
+ * app's files may be written after the start: the first line of input says that they exist.
  */
 
 const [, , entrypoint = '', berthUrl = ''] = process.argv
-// The app may replace what it writes with.
+// Kept, because the app may replace it.
 const write = process.stdout.write.bind(process.stdout)
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]()
 const introduction = lines.next()
 if (isTypeScript(entrypoint)) await prepareTypeScript()
 const { secret } = JSON.parse((await introduction).value ?? '{}') as Introduction
 const logError = process.stderr.write.bind(process.stderr)
-/** On a line of its own, whatever the app has begun. Resolves when it is written: the app may have filled the pipe. */
+/**
+ * Starts on a line of its own, whatever the app has begun. Resolves when the message is written: the app may have
+ * filled the pipe.
+ */
 const tell = (message: FromApp) =>
   new Promise<void>((resolve) => write(`\n${secret} ${JSON.stringify(message)}\n`, () => resolve()))
 
 let invocation: string | undefined
 markRequests(berthUrl, () => invocation)
-// What the app has not waited for is a line of its log, and not its end.
+// A rejection that the app has not handled is logged and does not end the process.
 process.on('unhandledRejection', (reason) => logError(`Unhandled rejection: ${inspect(reason)}\n`))
 
 const apps = await load().catch(async (error: unknown) => {
@@ -52,7 +55,7 @@ process.exit(0)
 
 async function load(): Promise<readonly RegisteredApp[]> {
   if (isTypeScript(entrypoint)) await loadTypeScript()
-  // Node.js tells modules from scripts itself; a loader for TypeScript sees imports and requires.
+  // Node.js detects modules and scripts itself; the TypeScript loader handles imports and requires.
   if (/\.c[jt]s$/.test(entrypoint)) createRequire(import.meta.url)(entrypoint)
   else await import(pathToFileURL(entrypoint).href)
   const found = await registeredApps(entrypoint)

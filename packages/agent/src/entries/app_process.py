@@ -19,7 +19,7 @@ INVOCATION_HEADER = "x-berth-invocation"
 MAX_REASON_LENGTH = 2_000
 
 _, ENTRYPOINT, BERTH_URL = sys.argv[:3]
-# The app may read its input, and replace what it writes with.
+# The app may read its input and replace its output.
 CONTROL = os.fdopen(os.dup(0), encoding="utf-8")
 OUTPUT = os.dup(1)
 with open(os.devnull) as nothing:
@@ -76,14 +76,14 @@ def origin_of(url):
 
 def load():
     folder = os.path.dirname(ENTRYPOINT)
-    # In the place of this program's own folder.
+    # Replaces this program's own folder.
     sys.path[:1] = list(dict.fromkeys([folder, os.getcwd()]))
     sys.argv = [ENTRYPOINT]
     mark_requests()
     name = re.sub(r"\W", "_", os.path.basename(ENTRYPOINT).removesuffix(".py"))
     spec = importlib.util.spec_from_file_location(name, ENTRYPOINT)
     module = importlib.util.module_from_spec(spec)
-    # Dataclasses and others find their module by its name.
+    # Dataclasses and others find their module by name.
     sys.modules[name] = module
     spec.loader.exec_module(module)
     framework = sys.modules.get("kernel.app_framework")
@@ -112,7 +112,7 @@ def run(framework, apps, runner, call, path):
             raise LookupError(f"The app {call['app']} registers no action {call['action']}.")
         payload = json.loads(call["payload"]) if "payload" in call else None
         context = framework.KernelContext(invocation_id=current_invocation)
-        # Outside of the event loop: a handler that is not async may use clients that refuse to run in one.
+        # Outside the event loop: a synchronous handler may use clients that refuse to run in one.
         result = action.handler(context, payload)
         if inspect.isawaitable(result):
             result = runner.run(wait_for(result))
@@ -142,12 +142,12 @@ def main():
         return
     folder = tempfile.mkdtemp(prefix="results-")
     tell(secret, {"type": "loaded", "apps": described})
-    # One event loop for all: clients of the app's modules belong to the loop that has first used them.
+    # One event loop for all, because clients in the app's modules belong to the loop that first used them.
     with asyncio.Runner() as runner:
         for count, line in enumerate(iter(CONTROL.readline, "")):
             tell(secret, run(framework, apps, runner, json.loads(line), os.path.join(folder, f"{count}.json")))
 
 
 main()
-# Threads of the app may never end.
+# Do not wait for the app's threads, which may never end.
 os._exit(0)

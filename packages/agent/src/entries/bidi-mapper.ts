@@ -5,13 +5,13 @@ import { ClassicConnections } from '../bidi/classic-connections.ts'
 
 process.title = 'bidi-mapper'
 
-/** The agent's end of it closes with the agent, however that ends. */
+/** Closes when the agent ends, whatever the reason. */
 const agent = new Socket({ fd: 3 })
 agent.on('error', () => process.exit())
 agent.on('close', () => process.exit())
 
-// The mapper was written to run in a page, where a promise that nobody waits for is a line in the console: a tab that
-// closes while it is attached must not end every client.
+// The mapper was written to run in a page, where an unhandled rejection is only a line in the console. Closing a tab
+// while it is being attached must not disconnect every client.
 process.on('unhandledRejection', () => {})
 
 const sessions = new ClassicConnections((id) => agent.write(`${id}\n`))

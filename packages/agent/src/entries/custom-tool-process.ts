@@ -12,7 +12,7 @@ import { ToolRunner } from '../webmcp/tool-runner.ts'
 process.title = 'webmcp-tools'
 
 const [, , homeFolder = ''] = process.argv
-/** The agent's end of it closes with the agent, however that ends. */
+/** Closes when the agent ends, whatever the reason. */
 const agent = new Socket({ fd: 3 })
 agent.on('close', () => process.exit())
 const line = new MessageLine<FromToolProcess, ToToolProcess>(agent, {
@@ -25,7 +25,7 @@ const line = new MessageLine<FromToolProcess, ToToolProcess>(agent, {
 })
 const deadline = new Deadline()
 const questions = new AgentQuestions((question) => line.send(question), deadline)
-// Nobody asks for what tools write to a console.
+// The console output of tools is discarded.
 captureOutput(() => {})
 
 const address = () => questions.ask(browserAddressQuestion, {}) as Promise<string>

@@ -13,11 +13,11 @@ import { StateFeed } from '../reporting/state-feed.ts'
 import { CaptchaTasks } from '../telemetry/captcha-tasks.ts'
 import { TelemetryCollector } from '../telemetry/telemetry-collector.ts'
 
-/** Time for the server to hear why the agent ends. */
+/** Time for the server to receive the reason why the agent ends. */
 const farewellMilliseconds = 500
 
 const logger = createLogger({ name: 'agent', level: 'info', json: true })
-// One thread more than Node.js has by default, set before the first starts: one thread waits for frames all the time.
+// One thread more than Node.js's default, set before the first one starts: one thread always waits for frames.
 process.env.UV_THREADPOOL_SIZE = '5'
 const config = await readConfig(process.argv[2])
 const state = new StateFeed(systemClock)
@@ -31,9 +31,9 @@ startDevToolsGuard(config.chromium_path, logger)
 const extensions = new ExtensionSet(logger, { isExpected: config.awaits_extensions })
 const browser = new Browser({ config, extensions, state, events, telemetry, serviceLogs, logger })
 process.on('SIGTERM', () => void stop())
-// What one connection or call has left behind is no reason to end the session of all.
-process.on('unhandledRejection', (reason) => logger.error({ err: reason }, 'a failure that nobody waited for'))
-// Before the rest is loaded, which would delay the start of Chromium: that takes longest.
+// An error left by one connection or call must not end the session.
+process.on('unhandledRejection', (reason) => logger.error({ err: reason }, 'unhandled rejection'))
+// Before the rest is loaded, which would delay the start of Chromium, the slowest step.
 if (config.is_app) {
   await makeAppFolders()
   state.becomeReady()
@@ -48,13 +48,13 @@ createApp({ config, browser, extensions, state, events, telemetry, captchaTasks,
 )
 
 const reason = await browser.givenUp
-logger.error({ reason }, 'the browser is given up')
+logger.error({ reason }, 'giving up on the browser')
 telemetry.giveUp()
 state.fail(reason)
 await delay(farewellMilliseconds)
 process.exit(1)
 
-/** Ends the browser; the agent follows when its answer is out. */
+/** Stops the browser; the agent exits after its response is sent. */
 async function stop(): Promise<void> {
   await browser.stop()
   setTimeout(() => process.exit(0), farewellMilliseconds / 10)

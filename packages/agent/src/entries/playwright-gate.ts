@@ -4,9 +4,7 @@ import { toDevToolsServer } from '../browser/devtools-server.ts'
 import type { FromGate, ToGate } from '../playwright/gate-messages.ts'
 import { TabGate } from '../playwright/tab-gate.ts'
 
-/*
- * A thread of its own beside a caller's code: it goes on when that code never yields.
- */
+/* A separate thread beside a caller's code, which keeps running while that code blocks. */
 const client = parentPort as MessagePort
 let connection: { readonly socket: WebSocket; readonly gate: TabGate } | undefined
 
@@ -29,7 +27,7 @@ function connect(address: string, { targetId, patienceMilliseconds = 0 }: Exclud
   })
   socket.on('open', () => tell({ event: 'opened' }))
   socket.on('message', (data) => gate.fromChromium(String(data)))
-  socket.on('error', () => {}) // A close follows.
+  socket.on('error', () => {}) // 'close' follows.
   socket.on('close', () => {
     gate.close()
     tell({ event: 'closed' })

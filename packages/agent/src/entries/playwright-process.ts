@@ -13,7 +13,7 @@ import { MessageLine } from '../script-process/message-line.ts'
 process.title = 'playwright'
 
 const gate = GatedConnection.startGate()
-/** The agent's end of it closes with the agent, however that ends. */
+/** Closes when the agent ends, whatever the reason. */
 const agent = new Socket({ fd: 3 })
 agent.on('close', () => process.exit())
 const line = new MessageLine<FromExecutor, ToExecutor>(agent, {
@@ -33,18 +33,18 @@ const runner = new CodeRunner({
   gate,
   webmcp: webMcpOfCode(questions),
   library: loadLibrary(process.argv[2]),
-  // Imports of the code find the packages that this program has.
+  // Lets the code import this program's packages.
   codeFile: join(import.meta.dirname, 'code.js'),
 })
 
-// Playwright and callers leave promises behind whose tab closes later: a line for the call, and not its end.
+// Playwright and callers leave promises that reject when their tab closes: logged for the call, without ending it.
 process.on('unhandledRejection', (reason) =>
   output.write('stderr', `Unhandled rejection: ${String((reason as Error)?.stack ?? reason)}\n`),
 )
-// After this nobody knows what state the process is in.
+// After this the state of the process is unknown.
 process.on('uncaughtException', (error) => runner.fail(error, () => process.exit(1)))
 
-/** Patchright is Playwright with other insides, though its types do not know it. */
+/** Patchright has the API of Playwright, although its types are different. */
 async function loadLibrary(name: string | undefined): Promise<typeof Playwright> {
   if (name !== 'patchright') return import('playwright-core')
   return (await import('patchright-core')) as unknown as typeof Playwright

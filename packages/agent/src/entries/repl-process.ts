@@ -16,7 +16,7 @@ process.title = 'repl'
 
 const [, , replId = '', homeFolder = ''] = process.argv
 const deadline = new Deadline()
-/** The agent's end of it closes with the agent, however that ends. */
+/** Closes when the agent ends, whatever the reason. */
 const agent = new Socket({ fd: 3 })
 agent.on('close', () => process.exit())
 const line = new MessageLine<FromRepl, ToRepl>(agent, {
@@ -51,7 +51,7 @@ async function run({ code, timeoutMilliseconds }: Extract<ToRepl, { type: 'run' 
   deadline.set(timeoutMilliseconds)
   output.beginCall()
   const failure = await evaluator.run(code)
-  // What the code has set going without waiting for it, and fails at once, is its own failure still.
+  // A promise that the code did not await but that rejects immediately still counts as its error.
   await immediate()
   output.endCall()
   line.send({ type: 'done', ...(failure && { failure }) })

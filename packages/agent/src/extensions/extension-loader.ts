@@ -11,13 +11,13 @@ import { unpackExtensions } from './unpack-extensions.ts'
 
 interface ExtensionLoaderOptions {
   readonly homeFolder: string
-  /** Where nobody looks. */
+  /** A folder outside the session's home. */
   readonly runFolder: string
   readonly browser: Browser
   readonly extensions: ExtensionSet
 }
 
-/** Takes extensions in, for the first launch or into the running browser: all that come together, or none of them. */
+/** Loads extensions for the first launch or into the running browser: all of a request, or none. */
 export class ExtensionLoader {
   readonly #options: ExtensionLoaderOptions
   readonly #policyServer: PolicyServer
@@ -28,14 +28,14 @@ export class ExtensionLoader {
     this.#policyServer = new PolicyServer(options.extensions)
   }
 
-  /** Unpacks one that nobody has sent, and removes it: the first time takes several times as long. */
+  /** Unpacks a sample extension and removes it, as a warm-up: the first time takes several times as long. */
   async rehearse(): Promise<void> {
     const { runFolder } = this.#options
     await unpackExtensions(rehearsalUpload(), runFolder)
     await rm(join(runFolder, 'extensions'), { recursive: true })
   }
 
-  /** One request at a time: two could bring the same name. */
+  /** One request at a time, because two could contain the same name. */
   take(request: IncomingMessage): Promise<void> {
     return this.#queue.run(() => this.#take(request))
   }
@@ -58,7 +58,9 @@ export class ExtensionLoader {
     }
   }
 
-  /** Chromium reads the policies of extensions at any time, but fetches them only when it was launched to do so. */
+  /**
+   * Chromium reads policies of extensions at any time, but downloads the extensions only if it was launched to do so.
+   */
   async #relaunchWith(unpacked: Parameters<ExtensionSet['add']>[1]): Promise<void> {
     const { browser, extensions } = this.#options
     using _expected = extensions.expectPolicies(unpacked)

@@ -4,13 +4,13 @@ import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { CdpPipe } from '../browser/cdp-pipe.ts'
 import { findTarget, installedOf, workerRuns } from './targets.ts'
 
-/** An extension that lies unpacked in a folder of its own. */
+/** An extension unpacked into a folder of its own. */
 export interface UnpackedExtension {
   readonly name: string
   readonly folder: string
-  /** Whether it has a background worker, which Chromium starts when the extension is loaded. */
+  /** Whether it has a background worker, which Chromium starts when it loads the extension. */
   readonly hasWorker: boolean
-  /** Of one that a policy has installed; the folder then holds it packed. */
+  /** Set for an extension installed by policy; the folder then contains it packed. */
   readonly policy: PolicyExtension | undefined
 }
 
@@ -19,7 +19,7 @@ interface LoadedExtension extends UnpackedExtension {
   readonly id: string
 }
 
-/** What Chromium says of an extension that it does not load. */
+/** Chromium's error for an extension that it does not load. */
 export class ExtensionRefused extends Error {
   readonly extension: string
 
@@ -29,38 +29,41 @@ export class ExtensionRefused extends Error {
   }
 }
 
-/** Fetched from the loopback, an extension is installed within half a second. */
+/** Downloaded from the loopback, an extension is installed within half a second. */
 const installLimitMilliseconds = 10_000
-/** Far more than a worker takes to start. */
+/** Far longer than a worker takes to start. */
 const workerLimitMilliseconds = 5_000
-/** One that was just installed starts at once; one that was installed before, when it is needed. */
+/** A newly installed extension starts immediately; one installed before starts when it is needed. */
 const firstStartMilliseconds = 500
 
-/** The extensions of the session. Chromium forgets them when it ends, or has another profile: each launch loads them again. */
+/**
+ * The extensions of the session. Chromium forgets them when it ends or gets another profile, so each launch loads them
+ * again.
+ */
 export class ExtensionSet {
   readonly #logger: Logger
   readonly #first = Promise.withResolvers<void>()
   readonly #firstLoaded = Promise.withResolvers<void>()
-  /** Those that the first launch loads. */
+  /** Extensions for the first launch. */
   #initial: readonly UnpackedExtension[] = []
-  /** Those that Chromium may fetch, and has not been seen to have. */
+  /** Extensions that Chromium may download and has not been seen to install. */
   #offered: readonly UnpackedExtension[] = []
   #loaded: readonly LoadedExtension[] = []
-  /** Ids of those that a policy has installed in this Chromium. */
+  /** Ids of extensions that a policy has installed in this Chromium. */
   #installed: ReadonlySet<string> = new Set()
 
   constructor(logger: Logger, { isExpected }: { readonly isExpected: boolean }) {
     this.#logger = logger
-    this.#firstLoaded.promise.catch(() => {}) // Whoever brought them hears of it.
+    this.#firstLoaded.promise.catch(() => {}) // The request that brought them handles the rejection.
     if (!isExpected) this.#first.resolve()
   }
 
-  /** Resolves when the first launch may go ahead: the extensions that the session starts with are there. */
+  /** Resolves when the first launch may proceed: the session's initial extensions are available. */
   get arrived(): Promise<void> {
     return this.#first.promise
   }
 
-  /** Whether Chromium must ask for extensions by itself. */
+  /** Whether Chromium must request extensions itself. */
   get needPolicies(): boolean {
     return this.#known().some(({ policy }) => policy !== undefined)
   }
@@ -69,14 +72,14 @@ export class ExtensionSet {
     return this.#known().find(({ policy }) => policy?.id === id)
   }
 
-  /** Lets the first launch go ahead with these, and resolves when it has loaded them. */
+  /** Lets the first launch proceed with these, and resolves when it has loaded them. */
   async startWith(extensions: readonly UnpackedExtension[]): Promise<void> {
     this.#initial = extensions
     this.#first.resolve()
     await this.#firstLoaded.promise
   }
 
-  /** Until the disposal, Chromium is launched so that it fetches those of them that policies name, and can. */
+  /** Until disposed, Chromium is launched so that it downloads those of the extensions that policies name. */
   expectPolicies(extensions: readonly UnpackedExtension[]): Disposable {
     this.#offered = extensions
     return {
@@ -86,7 +89,7 @@ export class ExtensionSet {
     }
   }
 
-  /** Loads everything into a Chromium that has just been launched, before clients are let in. */
+  /** Loads all extensions into a Chromium that was just launched, before clients are admitted. */
   async loadInto(pipe: CdpPipe): Promise<void> {
     this.#installed = await this.#awaitPolicies(pipe)
     this.#loaded = await Promise.all(this.#loaded.map((extension) => this.#loadAgain(pipe, extension)))
@@ -108,7 +111,7 @@ export class ExtensionSet {
     this.#loaded = [...this.#loaded, ...loaded]
   }
 
-  /** Resolves with Chromium's id of it. */
+  /** Resolves with the id that Chromium gives it. */
   async #load(pipe: CdpPipe, extension: UnpackedExtension): Promise<string> {
     const { policy } = extension
     if (!policy) return loadUnpacked(pipe, extension)
@@ -123,10 +126,10 @@ export class ExtensionSet {
     try {
       const installed = await installedOf(pipe, ids, installLimitMilliseconds)
       const started = await Promise.all(ids.map((id) => findTarget(pipe, id, firstStartMilliseconds)))
-      // A policy of the session's own may close the page that was asked.
+      // A policy of the session may close the page that was queried.
       return new Set(ids.filter((id, index) => installed.has(id) || started[index] !== undefined))
     } catch {
-      return new Set() // Chromium has ended; the next launch looks again.
+      return new Set() // Chromium has ended; the next launch checks again.
     }
   }
 
@@ -134,14 +137,14 @@ export class ExtensionSet {
     return [...this.#loaded, ...this.#initial, ...this.#offered]
   }
 
-  /** A crash is no reason to lose the session: what does not come back is told of, and tried again with the next launch. */
+  /** A crash must not end the session: an extension that fails to load is reported, and retried at the next launch. */
   async #loadAgain(pipe: CdpPipe, extension: LoadedExtension): Promise<LoadedExtension> {
     try {
       return { ...extension, id: await this.#load(pipe, extension) }
     } catch (error) {
       this.#logger.error(
         { extension: extension.name, reason: (error as Error).message },
-        'an extension is not loaded again',
+        'an extension could not be loaded again',
       )
       return extension
     }
@@ -158,12 +161,12 @@ async function loadUnpacked(pipe: CdpPipe, extension: UnpackedExtension): Promis
 }
 
 /**
- * A worker whose start an uninstall breaks off stays among the targets and never answers whoever attaches to it:
- * those that have one are taken away when it runs.
+ * A worker whose start is interrupted by an uninstall stays among the targets and never answers. So extensions with a
+ * worker are removed after it runs.
  */
 async function unload(pipe: CdpPipe, extensions: readonly LoadedExtension[]): Promise<void> {
   for (const { id, hasWorker, policy } of extensions) {
-    if (policy) continue // It goes with its policy.
+    if (policy) continue // It is removed with its policy.
     if (hasWorker) await workerRuns(pipe, id, workerLimitMilliseconds)
     await pipe.send('Extensions.uninstall', { id }).catch(() => {})
   }

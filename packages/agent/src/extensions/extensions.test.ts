@@ -37,7 +37,7 @@ async function post(agent: StartedAgent, { headers, body }: Response): Promise<{
   return { status: response.statusCode, body: await text(response) }
 }
 
-/** Chromium starts the workers of what it has loaded, and ends those of what it has not, a moment later. */
+/** Chromium starts and ends workers shortly after it loads or removes their extensions. */
 async function haveWorkers(agent: StartedAgent, count: number): Promise<void> {
   const client = await agent.connect()
   for (;;) {
@@ -67,7 +67,7 @@ test('keeps nothing of a refused extension, and follows no links', async () => {
   const folder = join(agent.config.home_folder, 'extensions')
   const outside = mkdtempSync(join(tmpdir(), 'berth-outside-'))
   mkdirSync(folder)
-  chmodSync(folder, 0o777) // The agent may have another user.
+  chmodSync(folder, 0o777) // The agent may run as another user.
   symlinkSync(outside, join(folder, 'trap'))
   const isOnlyTrap = () => assert.deepEqual(readdirSync(folder), ['trap'])
 

@@ -7,7 +7,7 @@ import { policyExtensionPort } from '@berth/contract/agent/agent-protocol.ts'
 import { http } from '../http/node-http.ts'
 import type { ExtensionSet } from './extension-set.ts'
 
-/** Gives Chromium the extensions that policies tell it to install, and programs of the machine; nothing to pages. */
+/** Serves extensions that policies install to Chromium and programs of the machine, but not to pages. */
 export class PolicyServer {
   readonly #extensions: ExtensionSet
   #server: Server | undefined
@@ -42,13 +42,15 @@ export class PolicyServer {
   }
 }
 
-/** Chromium says for whom it asks, and lets no page change that. Its own requests are for no site, and show nothing. */
+/**
+ * Chromium marks the requests of pages, which cannot change the mark. Its own requests have no site and are not navigations.
+ */
 function isOfPage(headers: IncomingHttpHeaders): boolean {
   const { 'sec-fetch-site': site = 'none', 'sec-fetch-mode': mode } = headers
   return site !== 'none' || mode === 'navigate'
 }
 
-/** Not the one of the archive: where that lets Chromium look for the extension is some other machine's affair. */
+/** Generated, because the manifest of the archive may name an update server outside the machine. */
 function updateManifest(id: string, version: string): string {
   const address = `http://127.0.0.1:${policyExtensionPort}/extensions/${id}/extension.crx`
   return `<?xml version="1.0" encoding="UTF-8"?>

@@ -10,7 +10,7 @@ interface Target {
   readonly url: string
 }
 
-/** A target of the extension, as soon as there is one; nothing when the time is over. */
+/** A target of the extension as soon as one exists; undefined after the time limit. */
 export async function findTarget(pipe: CdpPipe, id: string, limitMilliseconds: number): Promise<Target | undefined> {
   return look(limitMilliseconds, async () => {
     const { targetInfos } = await pipe.send('Target.getTargets')
@@ -18,7 +18,7 @@ export async function findTarget(pipe: CdpPipe, id: string, limitMilliseconds: n
   })
 }
 
-/** Resolves when the extension's worker answers, or when the time is over. */
+/** Resolves when the extension's worker answers, or after the time limit. */
 export async function workerRuns(pipe: CdpPipe, id: string, limitMilliseconds: number): Promise<void> {
   const limit = delay(limitMilliseconds)
   await Promise.race([limit, answerOfWorker(pipe, id, limitMilliseconds).catch(() => limit)])
@@ -30,13 +30,13 @@ async function answerOfWorker(pipe: CdpPipe, id: string, limitMilliseconds: numb
   await withTarget(pipe, worker.targetId, (session) => pipe.send('Runtime.evaluate', { expression: '1' }, session))
 }
 
-/** Asks the page on which a person would look; CDP tells of unpacked extensions alone. */
+/** Queries the page that shows extensions to a person; CDP reports unpacked ones only. */
 const enabledExtensions = `chrome.developerPrivate.getExtensionsInfo().then((all) =>
   all.filter(({ state }) => state === 'ENABLED').map(({ id }) => id))`
 
 /**
- * Resolves with those of the extensions that Chromium has installed, as soon as it has all of them or the time is over.
- * No client may be there yet: it would see the page.
+ * Resolves with those of the extensions that Chromium has installed, as soon as it has all of them or the time limit
+ * passes. Must run before clients connect, because they would see the page.
  */
 export async function installedOf(
   pipe: CdpPipe,
@@ -47,7 +47,7 @@ export async function installedOf(
   const lookOnce = async (page: HiddenPage) => {
     const call = { expression: enabledExtensions, awaitPromise: true, returnByValue: true }
     const { result } = await page.send('Runtime.evaluate', call)
-    const { value } = result // None before the page is there.
+    const { value } = result // Undefined until the page has loaded.
     installed = new Set(Array.isArray(value) ? value.filter((id) => ids.includes(id)) : [])
     return installed.size === new Set(ids).size || undefined
   }
@@ -55,7 +55,7 @@ export async function installedOf(
   return installed
 }
 
-/** Chromium tells nobody of these changes. */
+/** Polls, because Chromium sends no events for these changes. */
 async function look<Found>(
   limitMilliseconds: number,
   find: () => Promise<Found | undefined>,

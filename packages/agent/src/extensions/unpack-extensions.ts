@@ -14,14 +14,14 @@ import type { Pair } from '@berth/runtime/http/multipart-pairs.ts'
 import { validate } from '@berth/runtime/http/validate.ts'
 import { removeFolders, type UnpackedExtension } from './extension-set.ts'
 
-/** Puts each extension of the request into its own folder, `extensions/<name>` of the home; all of them, or none. */
+/** Unpacks each extension of the request into its own folder, `extensions/<name>` in the home; all of them, or none. */
 export async function unpackExtensions(
   request: IncomingMessage,
   homeFolder: string,
 ): Promise<readonly UnpackedExtension[]> {
   const folder = join(homeFolder, 'extensions')
   await mkdir(folder, { recursive: true })
-  // Beside their place, so that moving them there is one step, and under a name that no extension can have.
+  // Beside their final place, so that one rename moves them, and with a name that no extension can have.
   const temporaryFolder = await mkdtemp(join(folder, '~incoming-'))
   const unpacked: UnpackedExtension[] = []
   try {

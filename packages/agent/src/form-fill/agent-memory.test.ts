@@ -8,7 +8,7 @@ import { type StartedAgent, startAgent } from '../testing/start-agent.ts'
 
 const chunkBytes = 16 * 1024 * 1024
 
-/** Which of the texts are in the memory of a process, in an encoding that Node keeps texts or bytes in. */
+/** Which of the texts are in the memory of a process, in any encoding that Node uses for strings or bytes. */
 async function findInMemory(pid: number, texts: readonly string[]): Promise<readonly string[]> {
   const maps = (await readFile(`/proc/${pid}/maps`, 'utf8')).split('\n')
   await using memory = await open(`/proc/${pid}/mem`)
@@ -42,7 +42,7 @@ const seal = async (agent: StartedAgent, value: unknown) =>
 
 const html = '<!doctype html><title>Shop</title><input id="password" type="password">'
 
-test('the memory of the agent has nothing of values once they are in the page', async () => {
+test("the agent's memory contains no values after they are in the page", async () => {
   await using agent = await startAgent()
   await agent.becomesReady()
   await agent.configure({ telemetry: { categories: [...telemetryCategories], excluded_methods: [] } })
@@ -56,7 +56,7 @@ test('the memory of the agent has nothing of values once they are in the page', 
   await client.send('Fetch.enable', {}, page)
   await client.send('Page.navigate', { url: 'https://shop.test/' }, page)
   const value = `planted-"ö"-${randomUUID()}`
-  // The id of the fill is a text that the agent has kept: a search that does not find it finds nothing at all.
+  // A control: the agent has kept the fill's id as a string, so a search that does not find it is broken.
   const selectors = ['#password']
 
   const found = await ask<{ fill_id: string }>(agent, 'POST', '/form-fields', { selectors, timeout_ms: 20_000 })
@@ -69,7 +69,7 @@ test('the memory of the agent has nothing of values once they are in the page', 
   assert.deepEqual(inMemory, [found.fill_id])
 })
 
-test('a key opens one set of values, and no other key opens it', async () => {
+test('a key decrypts one set of values, and no other key does', async () => {
   await using agent = await startAgent()
   await agent.becomesReady()
   const [first, second] = [await seal(agent, 'one'), await seal(agent, 'two')]

@@ -20,7 +20,7 @@ import { type PageTargets, pageTargets } from './page-targets.ts'
 const worldName = 'berth-fill'
 const lookMilliseconds = 200
 
-/** The document of a frame, in the agent's own world beside the page's. It goes with the document. */
+/** The document of a frame, in an isolated world of the agent. It lasts as long as the document. */
 interface Frame {
   readonly session: TargetSession
   readonly contextId: number
@@ -39,7 +39,10 @@ interface FoundForm {
 
 type Missing = Extract<FindFormFieldsReply, { outcome: 'not_found' | 'invalid_selector' }>
 
-/** Finds elements of pages and writes values into them, in two steps, so that values come only when the place is known. */
+/**
+ * Finds elements in pages and writes values into them, in two steps, so that values arrive only after the elements are
+ * known.
+ */
 export class FormFiller {
   readonly #browser: Browser
   readonly #keys: SealingKeys
@@ -52,7 +55,7 @@ export class FormFiller {
     this.#keys = keys
   }
 
-  /** Waits for the elements until the time is over. */
+  /** Waits for the elements until the time limit. */
   async find(request: FindFormFieldsRequest, signal: AbortSignal): Promise<FindFormFieldsReply> {
     const end = performance.now() + request.timeout_ms
     const pipe = await this.#browser.pipe()
@@ -74,7 +77,7 @@ export class FormFiller {
     }
   }
 
-  /** Looks once, in all frames. */
+  /** Searches all frames once. */
   async #look(
     pipe: CdpPipe,
     { targetId }: PageTargets,
@@ -106,7 +109,7 @@ export class FormFiller {
     return elements
   }
 
-  /** Undefined when the page does not answer. Frames that do not answer are left out. */
+  /** Undefined if the page does not answer. Frames that do not answer are left out. */
   async #framesOf(pipe: CdpPipe, pageId: string): Promise<readonly Frame[] | undefined> {
     const [page] = await pageTargets(pipe, undefined, pageId)
     const targetIds = page ? [pageId, ...page.frameTargetIds] : []
@@ -164,7 +167,7 @@ interface Holder {
   readonly of: FoundInFrame['found'][number] | undefined
 }
 
-/** Why the selector has not found one element of its own. */
+/** Why the selector does not match exactly one element of its own. */
 function faultOf(holders: readonly Holder[], hasMatches: boolean): FillErrorCode | undefined {
   const [holder, ...others] = holders
   if (!holder?.of) return hasMatches ? 'element_not_editable' : 'element_not_found'
@@ -172,7 +175,7 @@ function faultOf(holders: readonly Holder[], hasMatches: boolean): FillErrorCode
   return isOne ? undefined : 'ambiguous_selector'
 }
 
-/** Frames come and go while they are asked. */
+/** Undefined if the frame has closed meanwhile. */
 async function worldOf(session: TargetSession, frameId: string): Promise<Frame | undefined> {
   const world = await session.send('Page.createIsolatedWorld', { frameId, worldName }).catch(() => undefined)
   return world && { session, contextId: world.executionContextId }
@@ -201,7 +204,7 @@ interface Writing {
   readonly end: number
 }
 
-/** Chromium says so before it runs anything. */
+/** Chromium reports this before it runs any code. */
 const isGone = (error: Error) => /Cannot find context/.test(error.message)
 
 async function write(frame: Frame | undefined, writing: Writing): Promise<Omit<FilledField, 'index'>> {

@@ -8,7 +8,7 @@ import type { Activity } from '../reporting/activity.ts'
 
 type Requests = 'findFormFields' | 'fillFormFields' | 'makeSealingKey'
 
-/** How the server fills in forms. What it takes is loaded with the first request. */
+/** The server's requests to fill in forms. The code is loaded with the first request. */
 export function formRequests(browser: Browser, activity: Activity): Pick<RouteHandlers<typeof agentRoutes>, Requests> {
   const keys = memoize(async () => {
     const { SealingKeys } = await import('@berth/runtime/sealing/sealing-keys.ts')

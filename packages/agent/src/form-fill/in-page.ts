@@ -1,9 +1,9 @@
 /*
- * What runs in the frames of a page, in a world of its own beside the page's: what the page has changed of JavaScript does
- * not reach it, and the page does not see the elements and the values in it.
+ * Functions that run in the frames of a page, in an isolated world: the page's changes to JavaScript do not affect it,
+ * and the page does not see its elements and values.
  */
 
-/** Declarations that both functions begin with. */
+/** Declarations at the beginning of both functions. */
 const shared = `
   const textTypes = ['text', 'email', 'password', 'tel', 'url', 'search', 'number']
   const pickedTypes = ['date', 'month', 'week', 'time', 'datetime-local']
@@ -18,8 +18,8 @@ const shared = `
   }`
 
 /**
- * Finds the editable elements of each selector and keeps those of which there is one, by the name of the fill. Shadow
- * trees that are open count as part of the page.
+ * Finds the editable elements of each selector and stores those that match exactly once under the name of the fill.
+ * Open shadow trees count as part of the page.
  */
 export const findElements = `function (fillId, selectors) {${shared}
   const maxElements = 100
@@ -52,8 +52,8 @@ export const findElements = `function (fillId, selectors) {${shared}
 }`
 
 /**
- * Writes into an element that was found, as far as possible as typing does: the page gets the events of an edit by its
- * user. No code of the page runs between the last look at the focus and the edit, so nothing is typed anywhere else.
+ * Writes into a found element as similarly to typing as possible: the page receives the events of an edit by its user.
+ * No code of the page runs between the last check of the focus and the edit, so nothing is typed elsewhere.
  */
 export const writeElement = `function (fillId, index, value) {${shared}
   const kept = globalThis.berthFill
@@ -105,7 +105,7 @@ export interface FoundInFrame {
     readonly isInvalid: boolean
     readonly matches: number
     readonly editables: number
-    /** The earlier selector that has found the same element, or -1. */
+    /** The earlier selector that found the same element, or -1. */
     readonly sameAs: number
   }[]
 }

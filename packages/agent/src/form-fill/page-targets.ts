@@ -8,7 +8,7 @@ export interface PageTargets {
   readonly frameTargetIds: readonly string[]
 }
 
-/** The pages with this URL, or this target, or all. */
+/** The pages with this URL or target id, or all pages. */
 export async function pageTargets(
   pipe: CdpPipe,
   url: string | undefined,

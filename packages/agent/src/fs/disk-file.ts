@@ -4,8 +4,8 @@ import { BerthError } from '@berth/contract/errors.ts'
 import { at, type Place, refusal } from './fs-error.ts'
 
 /**
- * File systems whose files are the kernel's answers: /proc, /sys and their like. A read of one may never end, or wait
- * for ever; a write changes the agent itself (`/proc/self/mem`).
+ * File systems whose files are answers of the kernel: /proc, /sys and similar. Reading such a file may never end, and
+ * writing may change the agent itself (`/proc/self/mem`).
  */
 const kernelFileSystems: ReadonlySet<number> = new Set([
   0x9fa0, // proc
@@ -17,7 +17,7 @@ const kernelFileSystems: ReadonlySet<number> = new Set([
   0x19800202, // mqueue
 ])
 
-/** Opens a regular file for reading, and nothing else: no pipe to wait for, no device, no file of the kernel. */
+/** Opens a regular file for reading; refuses pipes (which could block), devices and kernel files. */
 export async function openDiskFile(place: Place): Promise<FileHandle> {
   return at(place, async () => {
     const { O_RDONLY, O_NONBLOCK, O_NOCTTY } = constants
@@ -33,14 +33,14 @@ export async function openDiskFile(place: Place): Promise<FileHandle> {
   })
 }
 
-/** Refuses a path on a file system of the kernel's own. */
+/** Refuses a path on a file system of the kernel. */
 export async function refuseKernelFiles({ field, path }: Place): Promise<void> {
   const { type } = await statfs(path)
   if (!kernelFileSystems.has(type)) return
-  throw new BerthError('forbidden', { reason: `${field}: is a file of the system, not of a disk.` })
+  throw new BerthError('forbidden', { reason: `${field}: is a file of the kernel, not of a disk.` })
 }
 
-/** Refuses what is no directory on a disk. */
+/** Refuses everything except a directory on a disk. */
 export async function checkFolder(place: Place): Promise<void> {
   await at(place, async () => {
     if (!(await stat(place.path)).isDirectory()) throw refusal(place.field, 'must be a directory')

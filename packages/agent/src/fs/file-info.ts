@@ -5,10 +5,10 @@ import type { FileInfo } from '@berth/contract/agent/operations/fs-types.ts'
 import { at } from './fs-error.ts'
 import { modeText } from './mode-text.ts'
 
-/** What is at the path, or what a link there leads to; the link itself where it leads to nothing. */
+/** Describes the file at the path or behind its link; a dangling link is described itself. */
 export async function readFileInfo(path: string): Promise<FileInfo> {
   return at({ field: 'path', path }, async () => {
-    // Whatever keeps a link from being followed, it is there; a path that is not fails once more.
+    // A link that cannot be followed is still a file; a missing path fails again.
     const stats = await stat(path).catch(() => lstat(path))
     return fileInfo(basename(path) || '/', path, stats)
   })

@@ -77,7 +77,7 @@ test('a file keeps its mode unless another is given, and a link remains a link',
   assert.equal((await stat(join(folder, 'strict'))).mode & 0o7777, 0o600)
 })
 
-/** A folder may go between being listed and being read. */
+/** A folder may be deleted between being listed and being read. */
 async function hasPart(folder: string): Promise<boolean> {
   const names = await readdir(folder, { recursive: true }).catch(() => readdir(folder))
   return names.some((name) => name.includes('.berth-part-'))
@@ -356,7 +356,7 @@ test('moves files and directories, and replaces files', async () => {
   assert.match(await refusal(move('b', 'dir')), /^400 dest_path: must not be a directory/)
   assert.match(await refusal(move('dir', 'b')), /^400 dest_path: must not be a file/)
   assert.match(await refusal(move('empty', 'dir')), /^400 dest_path: must not be a directory that has something/)
-  assert.match(await refusal(move('dir', 'dir/y')), /^400 dest_path: must not be inside of src_path/)
+  assert.match(await refusal(move('dir', 'dir/y')), /^400 dest_path: must not be inside src_path/)
   assert.match(await refusal(move('b', 'none/b')), /^404 dest_path: there is no .*none\./)
   assert.match(await refusal(move('none', 'c')), /^404 src_path: /)
   assert.equal((await move('dir', 'empty')).status, 200)
@@ -397,7 +397,7 @@ test('a full disk is reported, and leaves the old file', { skip: process.getuid?
     const answer = await write(join(folder, 'file'), 'x'.repeat(2_000_000))
 
     assert.equal(answer.headers.get('x-should-retry'), 'false')
-    assert.match(await refusal(Promise.resolve(answer)), /^507 path: there is no room left/)
+    assert.match(await refusal(Promise.resolve(answer)), /^507 path: the disk is full/)
     assert.deepEqual(await readdir(folder), ['file'])
     assert.equal(await readFile(join(folder, 'file'), 'utf8'), 'old')
     await writeFile(join(app.folder, 'large'), 'x'.repeat(2_000_000))

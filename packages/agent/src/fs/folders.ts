@@ -9,7 +9,7 @@ import { at, type Place, refusal } from './fs-error.ts'
 
 const run = promisify(execFile)
 
-/** Those above get the usual mode; a folder that is there keeps its own. */
+/** Folders above it get the default mode; an existing folder keeps its own. */
 export async function makeFolder(path: string, mode: string): Promise<void> {
   const place = { field: 'path', path }
   await at(place, async () => {
@@ -20,7 +20,7 @@ export async function makeFolder(path: string, mode: string): Promise<void> {
   })
 }
 
-/** Makes the folder and those above it, unless that is on a file system of the kernel's; tells the topmost new one. */
+/** Creates the folder and its parents, except on a file system of the kernel; returns the topmost new one. */
 export async function makeFoldersOnDisk(place: Place): Promise<string | undefined> {
   const nearest = await nearestFolder(place.path)
   await refuseKernelFiles({ ...place, path: nearest })
@@ -34,7 +34,7 @@ export async function deleteFile(path: string): Promise<void> {
   })
 }
 
-/** One that does not exist is as good as deleted. */
+/** A folder that does not exist counts as deleted. */
 export async function deleteFolder(path: string): Promise<void> {
   await at({ field: 'path', path }, async () => {
     const stats = await lstat(path).catch((error: NodeJS.ErrnoException) => {
@@ -47,7 +47,7 @@ export async function deleteFolder(path: string): Promise<void> {
   })
 }
 
-/** Asked before anything is deleted: half a folder is worse than a refusal. */
+/** Called before anything is deleted: a half-deleted folder is worse than a refusal. */
 async function checkRemovable(path: string, device: number): Promise<void> {
   const above = dirname(path)
   if ((await stat(above)).dev !== device || above === path) {
@@ -56,7 +56,7 @@ async function checkRemovable(path: string, device: number): Promise<void> {
   await access(above, constants.W_OK)
 }
 
-/** What Node leaves, because it is too deep or its names are no text, the system's own program takes. */
+/** Removes what Node cannot, because of its depth or non-text names, with the system's own program. */
 async function removeAll(path: string): Promise<void> {
   try {
     await rm(path, { recursive: true, force: true })

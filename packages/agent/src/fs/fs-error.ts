@@ -1,12 +1,12 @@
 import { BerthError } from '@berth/contract/errors.ts'
 
-/** What was asked for: the field that named it, and the path in it. */
+/** A path of a request and the field that named it. */
 export interface Place {
   readonly field: string
   readonly path: string
 }
 
-/** Turns what the system says of a path into what the caller did wrong; everything else goes through as it is. */
+/** Translates a system error for a path into the caller's mistake; returns all other errors unchanged. */
 export function toFsError(thrown: unknown, { field, path }: Place): unknown {
   if (!(thrown instanceof Error) || thrown instanceof BerthError) return thrown
   const options = { cause: thrown }
@@ -32,22 +32,22 @@ export function toFsError(thrown: unknown, { field, path }: Place): unknown {
 
 const rules: Readonly<Record<string, string>> = {
   EISDIR: 'must not be a directory',
-  ENOTEMPTY: 'must not be a directory that has something in it',
+  ENOTEMPTY: 'must not be a directory that is not empty',
   EEXIST: 'there is something of that name already',
   ENAMETOOLONG: 'has a name that is too long',
   ELOOP: 'must not go through so many symbolic links',
-  EINVAL: 'is nothing that this can be done with',
+  EINVAL: 'does not support this operation',
   ENXIO: 'must be a regular file',
   ENODEV: 'must be a regular file',
-  ETXTBSY: 'is a program that runs',
-  EFBIG: 'is larger than a file may be',
+  ETXTBSY: 'is a running program',
+  EFBIG: 'is larger than the maximum file size',
 }
 
 export function refusal(field: string, rule: string, options: ErrorOptions = {}): BerthError {
   return new BerthError('invalid_input', { reason: `${field}: ${rule}.` }, options)
 }
 
-/** Does something with a path, and tells what went wrong by the field that named it. */
+/** Runs an operation on a path and reports its errors for the field that named it. */
 export async function at<Value>(place: Place, act: () => Promise<Value>): Promise<Value> {
   try {
     return await act()

@@ -5,14 +5,17 @@ import { Content } from '../operations/served-operation.ts'
 import { fileInfo } from './file-info.ts'
 import { at, refusal } from './fs-error.ts'
 
-/** How many files are looked at together. */
+/** How many files are examined concurrently. */
 const batchSize = 100
 
-/** Everything in a folder as a JSON array, written as it is read: of a folder with a million files the agent holds the names. */
+/**
+ * The entries of a folder as a JSON array, written while they are read: of a folder with a million files only the names
+ * are in memory.
+ */
 export async function listFolder(path: string): Promise<Content> {
   return at({ field: 'path', path }, async () => {
     if (!(await stat(path)).isDirectory()) throw refusal('path', 'must be a directory')
-    // In bytes: a name need not be text, and has to be found all the same.
+    // As bytes, because a name may not be valid text.
     const names = await readdir(path, 'latin1' as BufferEncoding)
     await access(path, constants.X_OK)
     return new Content(jsonArray(filesOf(path, names.sort())), {
@@ -28,7 +31,7 @@ async function* filesOf(folder: string, names: readonly string[]): AsyncGenerato
   }
 }
 
-/** Nothing for a file that has gone since the folder was read. */
+/** Undefined for a file that was deleted after the folder was read. */
 async function describe(folder: string, name: string): Promise<FileInfo | undefined> {
   const bytes = Buffer.from(name, 'latin1')
   const above = folder === '/' ? '/' : `${folder}/`

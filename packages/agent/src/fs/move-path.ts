@@ -11,7 +11,7 @@ export async function movePath(source: string, destination: string): Promise<voi
   const to = { field: 'dest_path', path: destination }
   const moved = await at(from, () => lstat(source))
   if (source === destination) return
-  if (`${destination}/`.startsWith(`${source}/`)) throw refusal('dest_path', 'must not be inside of src_path')
+  if (`${destination}/`.startsWith(`${source}/`)) throw refusal('dest_path', 'must not be inside src_path')
   await at(from, () => access(dirname(source), constants.W_OK))
   const above = { ...to, path: dirname(destination) }
   await at(above, () => stat(above.path))
@@ -22,11 +22,14 @@ export async function movePath(source: string, destination: string): Promise<voi
   if (isOtherDisk) await copyOver(from, to)
 }
 
-/** rename itself refuses too, but not with words that tell this. */
+/** rename refuses this too, but with an unclear message. */
 async function checkReplaced(moved: Stats, { field, path }: Place): Promise<void> {
   const replaced = await lstat(path).catch(() => undefined)
   if (!replaced || replaced.isDirectory() === moved.isDirectory()) return
-  throw refusal(field, replaced.isDirectory() ? 'must not be a directory' : 'must not be a file where a directory goes')
+  throw refusal(
+    field,
+    replaced.isDirectory() ? 'must not be a directory' : 'must not be a file if src_path is a directory',
+  )
 }
 
 async function renameUnlessElsewhere(source: string, destination: string): Promise<boolean> {
@@ -39,7 +42,7 @@ async function renameUnlessElsewhere(source: string, destination: string): Promi
   }
 }
 
-/** The copy is made beside its place and takes it as a whole; only then the source goes. */
+/** The copy is created beside its destination and renamed into place; only then the source is removed. */
 async function copyOver(from: Place, to: Place): Promise<void> {
   await at(from, () => refuseKernelFiles({ ...from, path: dirname(from.path) }))
   const part = partBeside(to.path)
@@ -58,7 +61,7 @@ async function copy(from: Place, part: string): Promise<void> {
   } catch (error) {
     const { code = '', path = '' } = error as NodeJS.ErrnoException
     if (code.startsWith('ERR_FS_CP_')) {
-      throw refusal(from.field, 'must hold nothing but files, directories and links', { cause: error as Error })
+      throw refusal(from.field, 'must contain only files, directories and links', { cause: error as Error })
     }
     if (code === 'EACCES' && path.startsWith(from.path)) return at(from, () => Promise.reject(error))
     throw error

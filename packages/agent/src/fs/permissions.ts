@@ -7,7 +7,7 @@ interface Permissions {
   readonly group?: string | undefined
 }
 
-/** An owner whom the user of the session may not give a file to is no error: that is so wherever it is not root. */
+/** Ignores a refused change of owner, which is normal without root. */
 export async function setPermissions(path: string, { mode, owner, group }: Permissions): Promise<void> {
   const uid = owner === undefined ? undefined : await numberOf('owner', owner, '/etc/passwd')
   const gid = group === undefined ? undefined : await numberOf('group', group, '/etc/group')
@@ -16,7 +16,7 @@ export async function setPermissions(path: string, { mode, owner, group }: Permi
     if (uid !== undefined || gid !== undefined) {
       await chown(path, uid ?? stats.uid, gid ?? stats.gid).catch(ignoreRefusal)
     }
-    // After the owner: a change of owner takes special bits away.
+    // After the owner, because changing the owner clears special bits.
     await chmod(path, Number.parseInt(mode, 8))
   })
 }
@@ -25,11 +25,11 @@ async function numberOf(field: string, nameOrNumber: string, database: string): 
   if (/^\d{1,9}$/.test(nameOrNumber)) return Number(nameOrNumber)
   const lines = (await readFile(database, 'utf8')).split('\n').map((line) => line.split(':'))
   const entry = lines.find(([name]) => name === nameOrNumber)
-  if (!entry) throw refusal(field, `there is no ${field} of that name in the session`)
+  if (!entry) throw refusal(field, `there is no ${field} with that name in the session`)
   return Number(entry[2])
 }
 
-/** EINVAL: the user namespace of a machine on a host without root has no such user or group. */
+/** EINVAL: without root the user namespace of a machine has no such user or group. */
 function ignoreRefusal(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EPERM' && error.code !== 'EINVAL') throw error
 }

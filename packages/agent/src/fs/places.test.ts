@@ -9,11 +9,11 @@ import { ServedApp } from '../testing/served-app.ts'
 const app = await ServedApp.start()
 after(() => app[Symbol.asyncDispose]())
 
-/** For what needs a file system of its own. */
+/** For tests that need a file system of their own. */
 const asRoot = { skip: process.getuid?.() !== 0 }
 const archive = zip({ name: 'a', content: 'x' })
 
-/** Every operation that makes something at a path. */
+/** All operations that create something at a path. */
 const makers: Readonly<Record<string, (path: string) => Promise<Response>>> = {
   create_directory: (path) => app.send('PUT', '/fs/create_directory', { path }),
   write_file: (path) => app.call('PUT', `/fs/write_file?path=${encodeURIComponent(path)}`, { body: 'x' }),
@@ -37,7 +37,7 @@ for (const [name, make] of Object.entries(makers)) {
   test(`${name} reports a read-only disk and a full disk`, asRoot, async () => {
     const [readOnly, full] = [await app.newFolder(), await app.newFolder()]
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'ro', 'berth-test', readOnly])
-    // The root of the file system is its only file.
+    // The root folder uses the only inode.
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'nr_inodes=1', 'berth-test', full])
     try {
       for (const below of makesFolders ? ['new', 'new/deeper'] : ['new']) {

@@ -3,7 +3,7 @@ import type { FileHandle } from 'node:fs/promises'
 import type { IncomingHttpHeaders } from 'node:http'
 import { BerthError } from '@berth/contract/errors.ts'
 import { errorBody } from '@berth/runtime/http/error-reply.ts'
-// Both are what Express and Koa read these headers with, and have no dependencies.
+// Express and Koa parse these headers with the same packages, which have no dependencies.
 import fresh from 'fresh'
 import { parse as parseRange } from 'range-parser'
 import { Content } from '../operations/served-operation.ts'
@@ -11,7 +11,7 @@ import { openDiskFile } from './disk-file.ts'
 
 const chunkBytes = 64 * 1024
 
-/** A file, or the part of it that the headers ask for (RFC 9110, §13 and §14). */
+/** A file, or the part of it that the headers ask for (RFC 9110 §13 and §14). */
 export async function readDiskFile(path: string, headers: IncomingHttpHeaders, signal: AbortSignal): Promise<Content> {
   const handle = await openDiskFile({ field: 'path', path })
   closeWith(signal, handle)
@@ -33,13 +33,13 @@ export async function readDiskFile(path: string, headers: IncomingHttpHeaders, s
   })
 }
 
-/** Whatever else the caller says of its caches: a condition that it sends is meant. */
+/** Ignores the caller's Cache-Control: a condition that it sends is intended. */
 function isKnown(headers: IncomingHttpHeaders, described: Validators): boolean {
   const { 'if-none-match': noneMatch, 'if-modified-since': modifiedSince } = headers
   return fresh({ 'if-none-match': noneMatch, 'if-modified-since': modifiedSince }, { ...described })
 }
 
-/** The signal comes with the end of every answer, also of one that nobody begins to read. */
+/** The signal aborts at the end of every response, also of one that nobody reads. */
 function closeWith(signal: AbortSignal, handle: FileHandle): void {
   const close = () => void handle.close().catch(() => {})
   if (signal.aborted) close()
@@ -61,7 +61,7 @@ interface ByteRange {
   readonly end: number
 }
 
-/** Nothing where the whole file is the answer: without a range, with one of another kind, or with several. */
+/** Undefined if the response is the whole file: without a range, with another kind of range, or with several. */
 function rangeOf(
   headers: IncomingHttpHeaders,
   size: number,
@@ -78,7 +78,7 @@ function rangeOf(
   return ranges.length === 1 ? ranges[0] : undefined
 }
 
-/** Bit of the parser's code. */
+/** The parser's result for a malformed header. */
 const malformed = 1
 
 function beyondTheEnd(size: number): Content {
@@ -94,7 +94,7 @@ async function* bytesOf(handle: FileHandle, start: number, end: number): AsyncGe
   while (position <= end) {
     const length = Math.min(chunkBytes, end - position + 1)
     const { bytesRead, buffer } = await handle.read({ buffer: Buffer.allocUnsafeSlow(length), position })
-    // The length has gone out already: only a broken answer says that it was too long.
+    // The length was already sent, so only a broken response shows that it was too long.
     if (bytesRead === 0) throw new Error('the file has become shorter')
     position += bytesRead
     yield buffer.subarray(0, bytesRead)

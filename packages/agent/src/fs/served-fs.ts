@@ -10,7 +10,7 @@ import { bytesOfBody } from './transfer/request-body.ts'
 import { StagedFile } from './transfer/staged-file.ts'
 import { Watches } from './watch/watches.ts'
 
-/** The filesystem of the session, as the session's own user may see and change it. */
+/** The filesystem of the session, with the permissions of the session's user. */
 export function servedFs(): readonly ServedOperation[] {
   const watches = new Watches()
   return [

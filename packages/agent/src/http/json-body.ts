@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
 
 /**
- * The body of a command. It is not checked: it comes from the server alone, which has its type from the same contract,
+ * The body of a command. It is not validated: it comes only from the server, which uses the type of the same contract,
  * and a schema would cost every session 8 MB.
  */
 export async function readJson<Body>(request: IncomingMessage): Promise<Body> {

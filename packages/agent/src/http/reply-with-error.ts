@@ -5,10 +5,10 @@ import { errorBody, retryHeaders, toBerthError } from '@berth/runtime/http/error
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import { sendJson } from './json-body.ts'
 
-/** How long the rest of a body that was refused may take to arrive. */
+/** How long the rest of a refused body may take to arrive. */
 const refusedBodyLimitMilliseconds = 10_000
 
-/** The one place where a throw becomes an answer, and a bug a line in the log. */
+/** The only place that converts errors to responses and logs bugs. */
 export async function replyWithError(
   request: IncomingMessage,
   response: ServerResponse,
@@ -25,8 +25,8 @@ export async function replyWithError(
     return
   }
   for (const [name, value] of Object.entries(retryHeaders(error))) response.setHeader(name, value)
-  // What is left of a refused body is of no use to anybody. But its sender reads no answer before it is taken, and with
-  // the answer the connection ends.
+  // The rest of a refused body is useless. But its sender reads no response before the body is consumed, and the
+  // connection ends with the response.
   request.resume()
   const late = delay(refusedBodyLimitMilliseconds, undefined, { ref: false })
   if (!request.complete) await Promise.race([once(request, 'end'), once(request, 'close'), late]).catch(() => {})

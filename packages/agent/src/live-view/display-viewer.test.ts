@@ -54,13 +54,13 @@ const handshake = Buffer.from('RFB 003.008\n\x01\x01')
 const a = key(0x61, true)
 const pointer = Buffer.from([5, 0, 0, 1, 0, 1])
 
-test('keys that the display does not have are typed, in order with all that passes to it', async () => {
+test('keys that the display does not have are typed, in order with all other input', async () => {
   const viewer = new WebSocket(`ws://127.0.0.1:${(server.address() as AddressInfo).port}`)
   await once(viewer, 'open')
   const messages = [a, key(0x20ac, true), key(0x20ac, false), pointer, qemuKey(0xdf, true), qemuKey(0xdf, false), a]
   const sent = Buffer.concat([handshake, ...messages])
 
-  // The pieces in which messages come mean nothing.
+  // Messages may arrive in any pieces.
   viewer.send(sent.subarray(0, 20))
   viewer.send(sent.subarray(20))
   viewer.send(pointer)

@@ -12,12 +12,13 @@ interface DisplayViewerOptions {
   readonly typeText: (text: string) => Promise<void>
 }
 
-/** The last character that keys of the display's own layout, the American one, enter. */
+/** The last character of keys in the display's own layout, the American one. */
 const lastOwnCharacter = '~'
 
 /**
- * Connects a viewer to the display, at the pace of the slower side. What the display sends passes unparsed. Of what a
- * read-only viewer sends only the harmless part goes on, and of other viewers all but keys that the display does not have.
+ * Connects a viewer to the display, at the pace of the slower side. Data from the display is not parsed. From a
+ * read-only viewer only harmless messages are passed on; from other viewers everything except keys that the display
+ * does not have.
  */
 export function showDisplay(viewer: ViewerSocket, { display, isReadOnly, typeText }: DisplayViewerOptions): void {
   const filter = isReadOnly ? new ReadOnlyFilter() : undefined
@@ -36,7 +37,7 @@ export function showDisplay(viewer: ViewerSocket, { display, isReadOnly, typeTex
     if (isBinary) return pass(data)
     const message = parseViewerMessage(data)
     if (!message) refuse('a text message is not understood')
-    // The keys that follow wait until the text is there.
+    // Later keys wait until the text is typed.
     else if (!isReadOnly) return typeText(message.text)
     return undefined
   })
@@ -54,14 +55,14 @@ export function showDisplay(viewer: ViewerSocket, { display, isReadOnly, typeTex
   }
 
   /**
-   * The display would put such a character on a spare key and press it at once. Chromium reads the layout too late for
-   * that, and loses the character. So it is typed as computer controls type it.
+   * The display would assign such a character to a spare key and press it immediately. Chromium reads the layout too
+   * late for that, and loses the character. So it is typed by computer controls.
    */
   async function passInOrder(messages: readonly ClientMessage[]): Promise<void> {
     for (const message of messages) {
       const key = foreignKey(message)
       if (!key) await write(message.bytes)
-      // Somebody else may hold the keyboard for long. What follows, such as the release of a key, still has to pass.
+      // Another caller may hold the keyboard for long. Later messages, such as the release of a key, must still pass.
       else if (key.isDown) await typeText(key.character).catch(() => {})
     }
   }
@@ -83,7 +84,7 @@ function joined(messages: readonly ClientMessage[]): Buffer {
   return Buffer.concat(messages.map(({ bytes }) => bytes))
 }
 
-/** The key of the message, if it enters a character that no key of the display does. */
+/** The key of the message, if it enters a character that no key of the display enters. */
 function foreignKey({
   kind,
   bytes,

@@ -31,7 +31,7 @@ const hasText = (text: string) => {
   })`)
 }
 
-/** As X11 numbers them: letters of several layouts by their old and by their Unicode numbers. */
+/** X11 keysyms: letters of several layouts by their old and their Unicode numbers. */
 const keysyms: Readonly<Record<string, number>> = {
   a: 0x61,
   ö: 0xf6,
@@ -45,7 +45,7 @@ const keysyms: Readonly<Record<string, number>> = {
   あ: 0x0100_3042,
 }
 
-test('keys of other layouts enter what they mean', async () => {
+test('keys of other layouts enter their characters', async () => {
   const viewer = await RfbClient.connect(url('/live'))
 
   for (const keysym of Object.values(keysyms)) viewer.strike(keysym)
@@ -54,7 +54,7 @@ test('keys of other layouts enter what they mean', async () => {
   viewer.close()
 })
 
-test('a key of another layout enters what it means when it comes alone, also with AltGr held', async () => {
+test('a single key of another layout enters its character, also while AltGr is held', async () => {
   await evaluate("document.querySelector('textarea').value = ''")
   const viewer = await RfbClient.connect(url('/live'))
   const altGraph = 0xfe03
@@ -70,7 +70,7 @@ test('a key of another layout enters what it means when it comes alone, also wit
   viewer.close()
 })
 
-test('viewers that break off lock nobody out, and none costs the session anything but its own connection', async () => {
+test('viewers that disconnect early do not block others, and only break their own connection', async () => {
   for (let count = 0; count < 12; count++) {
     const broken = await RfbClient.open(url('/live'))
     await broken.receive(12)
@@ -102,7 +102,7 @@ for (const [what, bytes] of Object.entries({
   })
 }
 
-test('a viewer is activity for as long as it is there', async () => {
+test('a connected viewer counts as activity', async () => {
   const idle = (isIdle: boolean) => agent.statesUntil(({ idle_since }) => (idle_since !== null) === isIdle)
   client.terminate()
   await idle(true)

@@ -13,10 +13,10 @@ import type { ViewerSocket } from './viewer-socket.ts'
 
 /** Each costs the display some megabytes and a share of the processor. */
 const maxViewers = 16
-/** Typing that takes longer is given up: somebody else holds the keyboard, or the browser hangs. */
+/** Limits typing when another caller holds the keyboard or the browser hangs. */
 const typingLimitMilliseconds = 10_000
 
-/** More pictures per second cost the session more than they show. */
+/** A higher rate costs the session more than it is worth. */
 const screencastFramesPerSecond = 25
 const screencastQuality = 85
 const maxScreencastSize = { width: 3840, height: 3840 }
@@ -31,11 +31,11 @@ interface LiveViewOptions {
   readonly computer: () => Promise<Computer>
 }
 
-/** Shows the session to viewers, who are activity for as long as they are there. */
+/** Shows the session to viewers, who count as activity while they are connected. */
 export class LiveView {
   readonly #options: LiveViewOptions
   #viewers = 0
-  /** Of a headless session, while somebody watches. */
+  /** The screencast of a headless session, while somebody watches. */
   #cast: Screencast | undefined
   readonly #watching = new Set<Socket>()
 
@@ -72,7 +72,7 @@ export class LiveView {
     }
   }
 
-  /** Telemetry knows live views of headful sessions only. */
+  /** Telemetry reports live views of headful sessions only. */
   #reportBegin(): () => void {
     const { config, telemetry } = this.#options
     if (config.headless) return () => {}
@@ -100,7 +100,7 @@ export class LiveView {
   async #showDisplay(client: Socket, accept: Accept, isReadOnly: boolean): Promise<void> {
     const { browser, config } = this.#options
     const { showDisplay } = await import('./display-viewer.ts')
-    await browser.displayName() // The display may be starting again.
+    await browser.displayName() // The display may be restarting.
     const display = await connectTo(join(config.run_folder, 'vnc.sock'))
     client.once('close', () => display.destroy())
     showDisplay(await accept(), { display, isReadOnly, typeText: (text) => this.#type(text) })
@@ -118,7 +118,7 @@ export class LiveView {
     new PageViewer(await accept(), { screencast, computer, isReadOnly })
   }
 
-  /** One for all who watch. */
+  /** One screencast for all viewers. */
   async #startCast(): Promise<Screencast> {
     const { Screencast } = await import('../screencast/screencast.ts')
     const { maxPictureBytes } = await import('./rfb-server-messages.ts')

@@ -2,21 +2,21 @@ import type { MouseButton } from '@berth/contract/agent/operations/computer-oper
 import type { Computer } from '../computer/computer.ts'
 import type { Point, Screen, WheelDirection } from '../computer/screen.ts'
 
-/** A page that is busy takes its input late. */
+/** A busy page takes its input late. */
 const inputLimitMilliseconds = 30_000
 const maxWaiting = 256
 
-/** Bits of an RFB pointer. A turn of the wheel presses a button. */
+/** Bits of an RFB pointer. Turning the wheel counts as pressing a button. */
 const buttons: readonly MouseButton[] = ['left', 'middle', 'right']
 const wheel: readonly WheelDirection[] = ['up', 'down', 'left', 'right']
 
 type Step = (screen: Screen) => Promise<void>
 
-/** What one viewer does with mouse and keyboard, in order. */
+/** The mouse and keyboard input of one viewer, in order. */
 export class PageInput {
   readonly #computer: Computer
   #steps: Step[] = []
-  /** The last step, if it only moves the mouse: a newer position takes its place. */
+  /** The last step, if it only moves the mouse: a newer position replaces it. */
   #lastMove: Step | undefined
   #isWorking = false
   #mask = 0
@@ -26,7 +26,7 @@ export class PageInput {
     this.#computer = computer
   }
 
-  /** A viewer that sends more than the page can take. */
+  /** Whether the viewer has sent more than the page can take. */
   get isFull(): boolean {
     return this.#steps.length >= maxWaiting
   }
@@ -65,7 +65,7 @@ export class PageInput {
     if (!this.#isWorking) void this.#work()
   }
 
-  /** A viewer that disconnects releases its keys and buttons. */
+  /** Releases keys and buttons of a viewer that disconnects. */
   release(): void {
     this.#steps = []
     const [mask, keys] = [this.#mask, [...this.#keys]]
@@ -78,7 +78,7 @@ export class PageInput {
   async #work(): Promise<void> {
     this.#isWorking = true
     for (let step = this.#steps.shift(); step; step = this.#steps.shift()) {
-      // A page that has gone takes no input, and the next step meets another one.
+      // A page that has closed takes no input; the next step applies to another one.
       await this.#computer.use(AbortSignal.timeout(inputLimitMilliseconds), step).catch(() => {})
     }
     this.#isWorking = false

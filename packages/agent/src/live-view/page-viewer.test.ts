@@ -11,7 +11,7 @@ import { RfbClient } from '../testing/rfb-client.ts'
 import { PageViewer } from './page-viewer.ts'
 import { ViewerSocket } from './viewer-socket.ts'
 
-/** A screen that writes down what is done with it. */
+/** A screen that records all actions. */
 const done: string[] = []
 const changes = new Changes()
 const screen = new Proxy({} as Screen, {
@@ -73,7 +73,7 @@ test('a viewer gets the picture, and its mouse, keys, text and clipboard reach t
   viewer.close()
 })
 
-test('whoever leaves lets go what it holds, and a read-only viewer holds nothing', async () => {
+test('a viewer that disconnects releases its keys and buttons, and a read-only viewer presses none', async () => {
   const watching = await RfbClient.connect(`${url}/read-only`)
   watching.send(input)
   watching.close()

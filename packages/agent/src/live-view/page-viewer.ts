@@ -24,15 +24,15 @@ interface PageViewerOptions {
   readonly isReadOnly: boolean
 }
 
-/** How long a key waits for the text that it may paste. */
+/** How long a key waits for the text to paste. */
 const pasteLimitMilliseconds = 1_000
-/** A page has copied by then. */
+/** How long a page may take to copy. */
 const copyMilliseconds = 200
 const typingLimitMilliseconds = 10_000
 const controlKeys = [0xffe3, 0xffe4]
 const copyKeys = [0x63, 0x78] // c and x
 
-/** An RFB server for one viewer of a headless browser: each update is the whole picture of the page in front. */
+/** An RFB server for one viewer of a headless browser: each update is the whole picture of the front page. */
 export class PageViewer {
   readonly #viewer: ViewerSocket
   readonly #options: PageViewerOptions
@@ -41,7 +41,7 @@ export class PageViewer {
   readonly #gone = new AbortController()
   #size: Frame | undefined
   #sent: Frame | undefined
-  /** Set while the viewer waits for an update; whether it wants one even of a picture that it has. */
+  /** Set while the viewer waits for an update; `isForced` if it also wants an unchanged picture. */
   #request: { readonly isForced: boolean } | undefined
   #isSending = false
   #hasClipboard = false
@@ -86,7 +86,7 @@ export class PageViewer {
     if (!message) this.#viewer.close(closeCodes.refused, 'a text message is not understood')
     else if (!this.#options.isReadOnly) {
       const { text } = message
-      // Behind the keys that came before it.
+      // After the keys that came before it.
       this.#input.add((screen) =>
         new Actions(screen, AbortSignal.timeout(typingLimitMilliseconds)).type({
           text,
@@ -131,7 +131,7 @@ export class PageViewer {
     this.#request = undefined
     const isResized = frame.width !== this.#size.width || frame.height !== this.#size.height
     this.#size = frame
-    // The viewer asks again when it has another size.
+    // The viewer asks again once it has changed its size.
     if (!isResized) this.#sent = frame
     this.#isSending = true
     this.#viewer.send(isResized ? newSize(frame) : newPicture(frame), () => {
@@ -157,14 +157,14 @@ export class PageViewer {
     if (!isDown && this.#isControlDown && copyKeys.includes(keysym)) void this.#giveClipboard()
   }
 
-  /** A viewer says first that it has something, and sends it when it is asked to. */
+  /** A viewer first announces that it has text, and sends it on request. */
   #takeClipboard(bytes: Buffer): void {
     const { action, text } = readCutText(bytes)
     if ((action & clipboardActions.notify) !== 0) {
       const paste = Promise.withResolvers<string>()
       this.#paste = paste
       this.#viewer.send(requestClipboard())
-      // The key for pasting comes right behind.
+      // The key for pasting follows immediately.
       this.#input.add(async (screen) => {
         const late = delay(pasteLimitMilliseconds, undefined, { ref: false })
         const pasted = await Promise.race([paste.promise, late])

@@ -26,7 +26,7 @@ const dropped: Readonly<Record<string, Buffer>> = {
   qemuKey: Buffer.from([255, 0, 0, 1, 0, 0, 0, 0x61, 0, 0, 0, 30]),
 }
 
-test('of messages in any order and in any pieces, those that are input are dropped whole', () => {
+test('input messages are dropped completely, in any order and split in any way', () => {
   const message = fc.constantFrom(...Object.values(seen), ...Object.values(dropped))
   fc.assert(
     fc.property(fc.array(message), fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1 }), (messages, pieces) => {

@@ -1,4 +1,4 @@
-/** Messages of a client by their first byte (RFC 6143 §7.5, and extensions that are in use). */
+/** Client messages by their first byte (RFC 6143 §7.5, and common extensions). */
 const types = {
   setPixelFormat: 0,
   setEncodings: 2,
@@ -29,15 +29,15 @@ export const rfbVersion = Buffer.from('RFB 003.008\n')
 /** The security type None. */
 export const noSecurity = 1
 
-/** Far more than the clipboard may have. */
+/** Far more than the clipboard limit. */
 const maxMessageBytes = 1024 * 1024
 const extendedPointer = -316
 
-/** Splits what an RFB client sends into whole messages. Throws at what is none: nothing after it can be understood. */
+/** Splits the data of an RFB client into messages. Throws at an unknown message: nothing after it can be understood. */
 export class RfbClientReader {
   #unread: Buffer = Buffer.alloc(0)
   readonly #handshake: MessageKind[] = ['version', 'security', 'init']
-  /** Whether pointer messages may have a byte more, for more than eight buttons. */
+  /** Whether pointer messages may have another byte, for more than eight buttons. */
   #hasExtendedPointer = false
 
   read(chunk: Buffer): readonly ClientMessage[] {
@@ -76,7 +76,7 @@ export class RfbClientReader {
     return kind
   }
 
-  /** Undefined while too little of the message has come. */
+  /** Undefined while too little of the message has arrived. */
   #lengthOf(kind: MessageKind): number | undefined {
     const bytes = this.#unread
     switch (kind) {
@@ -92,7 +92,7 @@ export class RfbClientReader {
       case 'pointer':
         return bytes.length < 2 ? undefined : this.#hasExtendedPointer && ((bytes[1] ?? 0) & 0x80) !== 0 ? 7 : 6
       case 'cutText':
-        // A length below 0 marks the extended clipboard.
+        // A negative length marks the extended clipboard.
         return bytes.length < 8 ? undefined : 8 + Math.abs(bytes.readInt32BE(4))
       case 'fence':
         return bytes.length < 9 ? undefined : 9 + (bytes[8] ?? 0)

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { constants, deflateSync } from 'node:zlib'
 import { clipboardActions, clipboardCaps, provideClipboard, readCutText } from './rfb-server-messages.ts'
 
-test('text of the clipboard comes whole from a client that flushes its stream without an end', () => {
+test('clipboard text is complete when a client flushes its stream without ending it', () => {
   const text = Buffer.from('ä\r\n日本\0')
   const size = Buffer.alloc(4)
   size.writeUInt32BE(text.length)
@@ -16,11 +16,11 @@ test('text of the clipboard comes whole from a client that flushes its stream wi
   assert.deepEqual(readCutText(Buffer.concat([head, content])), { action: clipboardActions.provide, text: 'ä\n日本' })
 })
 
-test('what the session provides is read as it was, and text without the extension as Latin-1', () => {
+test('text provided with the extension is unchanged, and text without it is Latin-1', () => {
   assert.equal(readCutText(provideClipboard('€ 1')).text, '€ 1')
   assert.equal(readCutText(Buffer.from([6, 0, 0, 0, 0, 0, 0, 2, 0xe4, 0x31])).text, 'ä1')
 })
 
-test('what a client is able to do with clipboards is not taken for doing it', () => {
+test('a message about clipboard capabilities is not taken for an action', () => {
   assert.deepEqual(readCutText(clipboardCaps()), { action: clipboardActions.caps })
 })

@@ -3,7 +3,7 @@ import type { Frame } from '../screencast/screencast.ts'
 
 export const encodings = { tight: 7, desktopSize: -223, extendedClipboard: -1063131698 } as const
 
-/** Of the extended clipboard: one format, and the actions. */
+/** Constants of the extended clipboard: one format, and the actions. */
 const textFormat = 1
 export const clipboardActions = {
   caps: 1 << 24,
@@ -16,7 +16,7 @@ export const clipboardActions = {
 export const maxPictureBytes = 4 * 1024 * 1024 - 1
 const maxClipboardBytes = 256 * 1024
 
-/** 32 bits per pixel, of which the pictures make no use: they are JPEG. */
+/** 32 bits per pixel, which the JPEG pictures do not use. */
 const pixelFormat = Buffer.from([32, 24, 0, 1, 0, 255, 0, 255, 0, 255, 16, 8, 0, 0, 0, 0])
 const jpegControl = 0x90
 
@@ -32,7 +32,7 @@ export function newSize(frame: Frame): Buffer {
   return updateOf(frame, encodings.desktopSize, Buffer.alloc(0))
 }
 
-/** The whole picture as one rectangle of Tight encoding. */
+/** The whole picture as one rectangle in Tight encoding. */
 export function newPicture(frame: Frame): Buffer {
   return updateOf(frame, encodings.tight, Buffer.concat([compactLength(frame.jpeg.length), frame.jpeg]))
 }
@@ -51,7 +51,7 @@ function compactLength(length: number): Buffer {
   return Buffer.from([jpegControl, (length & 0x7f) | more, ((length >> 7) & 0x7f) | more, (length >> 14) & 0xff])
 }
 
-/** Says that clipboards are exchanged as text, and of what length at most. */
+/** Announces that clipboards are exchanged as text, and the maximum length. */
 export function clipboardCaps(): Buffer {
   const { caps, request, notify, provide } = clipboardActions
   return extendedCutText(caps | request | notify | provide | textFormat, length32(maxClipboardBytes))
@@ -67,22 +67,22 @@ export function provideClipboard(text: string): Buffer {
   return extendedCutText(clipboardActions.provide | textFormat, content)
 }
 
-/** What a client says of its clipboard; text comes in the message or, without the extension, as Latin-1. */
+/** A client's clipboard message; text is in the message itself or, without the extension, Latin-1. */
 export function readCutText(bytes: Buffer): { readonly action: number; readonly text?: string } {
   if (bytes.readInt32BE(4) >= 0) return { action: clipboardActions.provide, text: bytes.toString('latin1', 8) }
   if (bytes.length < 12) return { action: 0 }
   const flags = bytes.readUInt32BE(8)
-  // Beside this bit, the others say what the client is able to do.
+  // With this bit set, the other bits list the client's capabilities.
   if ((flags & clipboardActions.caps) !== 0) return { action: clipboardActions.caps }
   if ((flags & clipboardActions.provide) === 0 || (flags & textFormat) === 0) return { action: flags }
-  // Clients flush their stream and do not end it.
+  // Clients flush their stream without ending it.
   const options = { maxOutputLength: 2 * maxClipboardBytes, finishFlush: constants.Z_SYNC_FLUSH }
   const content = inflateSync(bytes.subarray(12), options)
   const length = Math.min(content.readUInt32BE(0), content.length - 4)
   return { action: clipboardActions.provide, text: textOf(content.subarray(4, 4 + length)) }
 }
 
-/** With a zero at its end, and lines that end as in Windows. */
+/** Terminated by a zero byte, with Windows line endings. */
 function textOf(bytes: Buffer): string {
   return bytes.toString('utf8').replace(/\0.*$/s, '').replaceAll('\r\n', '\n')
 }

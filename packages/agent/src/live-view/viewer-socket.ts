@@ -2,11 +2,11 @@ import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { type RawData, type WebSocket, WebSocketServer } from 'ws'
 
-/** A viewer that is silent for so long is asked whether it is there, and given as long again to show it. */
+/** A viewer that is silent for this long is pinged, and has the same time again to respond. */
 const silenceLimitMilliseconds = 30_000
 const checkIntervalMilliseconds = 10_000
 const lastWordsMilliseconds = 2_000
-/** What waits for a viewer that is slow. What comes after it waits where it comes from. */
+/** How much data may wait for a slow viewer before its source is paused. */
 const maxWaitingBytes = 256 * 1024
 const maxMessageBytes = 1024 * 1024
 
@@ -16,11 +16,11 @@ const server = new WebSocketServer({
   noServer: true,
   perMessageDeflate: false,
   maxPayload: maxMessageBytes,
-  // A viewer that asks without taking the answers must not make them pile up.
+  // Pongs for a viewer that does not read them must not pile up.
   autoPong: false,
 })
 
-/** The WebSocket of one viewer. Memory is bounded in both directions, and a viewer that has vanished is noticed. */
+/** The WebSocket of one viewer. Memory is bounded in both directions, and a vanished viewer is detected. */
 export class ViewerSocket {
   readonly #socket: WebSocket
   readonly #check: NodeJS.Timeout
@@ -41,7 +41,7 @@ export class ViewerSocket {
 
   static accept(request: IncomingMessage, socket: Socket, head: Buffer): Promise<ViewerSocket> {
     return new Promise((resolve, reject) => {
-      socket.once('close', () => reject(new Error('the viewer has left')))
+      socket.once('close', () => reject(new Error('the viewer has disconnected')))
       server.handleUpgrade(request, socket, head, (accepted) => {
         socket.setNoDelay(true)
         resolve(new ViewerSocket(accepted))
@@ -53,7 +53,7 @@ export class ViewerSocket {
     return this.#socket.bufferedAmount > maxWaitingBytes
   }
 
-  /** `take` says when the next message may come. What had come already waits here, and no more is read. */
+  /** The promise of `take` delays the next message. Messages that have arrived already wait, and reading pauses. */
   onMessage(take: (data: Buffer, isBinary: boolean) => Promise<unknown> | undefined): void {
     const socket = this.#socket
     const waiting: (readonly [data: Buffer, isBinary: boolean])[] = []
@@ -80,7 +80,7 @@ export class ViewerSocket {
     })
   }
 
-  /** `sent` is called when the bytes are on their way. */
+  /** `sent` is called when the bytes are written. */
   send(bytes: Uint8Array, sent?: () => void): void {
     this.#socket.send(bytes, { binary: true }, (error) => {
       if (error) return
@@ -93,7 +93,7 @@ export class ViewerSocket {
     this.#socket.once('close', closed)
   }
 
-  /** A viewer that does not read its last bytes is not waited for. */
+  /** Does not wait for a viewer that does not read its last bytes. */
   close(code: number, reason: string): void {
     this.#socket.close(code, reason)
     const late = setTimeout(() => this.#socket.terminate(), lastWordsMilliseconds)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { AllowedHosts } from './allowed-hosts.ts'
 
-test('a root allows itself and what is below it, and nothing that only looks like it', () => {
+test('a root allows itself and its subdomains, and no similar names', () => {
   const allowed = new AllowedHosts(['www.shop.test', '*.idp.test', 'bücher.test'])
 
   for (const url of [

@@ -1,4 +1,4 @@
-/** The hosts that secrets may go to: roots, each of which allows itself and what is below it. */
+/** The hosts that may receive secrets: each root allows itself and its subdomains. */
 export class AllowedHosts {
   readonly roots: readonly string[]
 
@@ -10,7 +10,10 @@ export class AllowedHosts {
     return this.roots.some((root) => host === root || host.endsWith(`.${root}`))
   }
 
-  /** The host of the URL where that is outside. What has no host, such as a frame without an origin, is outside too. */
+  /**
+   * The host of the URL if it is not allowed. A URL without a host, such as of a frame without an origin, is not
+   * allowed either.
+   */
   outside(url: string): string | undefined {
     const parsed = URL.canParse(url) ? new URL(url) : undefined
     if (!parsed || !['http:', 'https:'].includes(parsed.protocol)) return url.slice(0, 100) || 'null'
@@ -18,7 +21,7 @@ export class AllowedHosts {
   }
 }
 
-/** As browsers write it: names of other scripts in their ASCII form. A bare top-level name would allow far too much. */
+/** As browsers write it: international names in ASCII. A bare top-level domain would allow far too much. */
 function rootOf(domain: string): string | undefined {
   const bare = domain.trim().replace(/^(\*\.|www\.)+/i, '')
   const url = `http://${bare}`

@@ -3,11 +3,11 @@ import { AllowedHosts } from './allowed-hosts.ts'
 import { type Cookie, sessionCookies } from './analysis/evidence.ts'
 import type { Purpose } from './analysis/fields.ts'
 
-/** What the driver remembers of the login that is under way. */
+/** What the driver remembers of the current login. */
 export class LoginAttempt {
-  /** The site that is logged in to. */
+  /** The site to log in to. */
   readonly site: AllowedHosts
-  /** Grows with each submit and choice, so that a page key is good for one. */
+  /** Increases with each submit and choice, so that a page key is valid for one of them. */
   generation = 0
   hasProved = false
   wantsPasskey = false
@@ -19,9 +19,9 @@ export class LoginAttempt {
   documentsBefore: ReadonlySet<string> = new Set()
   loginPath: string | undefined
   netError: string | undefined
-  /** The host whose challenge by the status 401 was answered. */
+  /** The host whose 401 challenge was answered. */
   answeredHttp: string | undefined
-  /** Obstacles that were dismissed, so that none is pressed again and again. */
+  /** Dismissed obstacles with their counts, so that none is pressed repeatedly. */
   readonly pressed = new Map<string, number>()
   readonly #cookiesBefore: ReadonlyMap<string, string>
 
@@ -31,7 +31,7 @@ export class LoginAttempt {
     this.#cookiesBefore = new Map(cookies.map(({ name, domain: of, value }) => [`${of} ${name}`, value]))
   }
 
-  /** The names of cookies of a session that are new, or have another value than before. */
+  /** Names of session cookies that are new or have changed. */
   newCookies(cookies: readonly Cookie[], url: string): readonly string[] {
     const changed = cookies.filter(({ name, domain, value }) => this.#cookiesBefore.get(`${domain} ${name}`) !== value)
     return [...sessionCookies(changed, url).keys()].slice(0, 50)
@@ -48,7 +48,7 @@ function siteOf(host: string): string {
   return host.replace(/^(www|login|signin|auth|account|accounts|id|sso|my|secure)\.(?=.+\..+)/, '')
 }
 
-/** Which passwords were typed where: never the passwords themselves. */
+/** Remembers which passwords were typed where, without storing the passwords. */
 export class TypedPasswords {
   readonly #key = randomBytes(32)
   readonly #typed = new Set<string>()

@@ -6,7 +6,7 @@ import type { loginRoutes } from '@berth/contract/agent/login/login-routes.ts'
 import { GalleryAgent } from '../testing/login-gallery/gallery-agent.ts'
 import { password, user } from '../testing/login-gallery/site.ts'
 
-/* What the driver refuses, and what it says of a login that was made before. All in one browser. */
+/* What the driver refuses, and how it checks an earlier login. All tests share one browser. */
 
 let started: GalleryAgent
 
@@ -27,7 +27,7 @@ const submit = (site: string, page: LoginPage, values: readonly string[], more: 
     ...more,
   })
 
-test('a page that was submitted takes nothing more', async () => {
+test('a submitted page accepts no further input', async () => {
   const site = 'single-form'
   const page = await open(site)
   const wrong = await submit(site, page, [user, 'Wrong-Donkey-8?'])
@@ -58,7 +58,7 @@ test('a field or a choice that the page does not have is refused, and nothing is
 })
 
 for (const site of ['wrong-password', 'http-basic-wrong']) {
-  test(`a password is typed a second time only where a person has entered it anew: ${site}`, async () => {
+  test(`a password is typed a second time only if a person has entered it again: ${site}`, async () => {
     const secret = 'Wrong-Donkey-8?'
     const count = () => arrivals().filter((arrival) => arrival.host === `${site}.test`).length
     const first = await submit(site, await open(site), [user, secret])
@@ -73,7 +73,7 @@ for (const site of ['wrong-password', 'http-basic-wrong']) {
   })
 }
 
-test('a check says whether the login of before still holds, and types nothing', async () => {
+test('a check reports whether an earlier login is still valid, and types nothing', async () => {
   const site = 'quiet-account'
   const { page } = await submit(site, await open(site), [user, password])
   assert.ok(page.evidence, JSON.stringify(page))
@@ -88,7 +88,7 @@ test('a check says whether the login of before still holds, and types nothing', 
   assert.equal(arrivals().length, begun)
 })
 
-test('a check of a site that asks the browser for a password says that the login does not hold', async () => {
+test('a check of a site that asks the browser for a password reports that the login is not valid', async () => {
   const check = await ask<CheckLoginReply>('checkLogin', 'http-basic', { domain: 'http-basic.test' })
 
   assert.equal(check.logged_in, 'no')
@@ -96,12 +96,12 @@ test('a check of a site that asks the browser for a password says that the login
 
 const deepOnly = { skip: process.env.BERTH_DEEP === '1' ? false : 'only with ./berth test --deep' }
 
-test('a page in an endless loop is told as one that loads, within the time that is given', deepOnly, async () => {
+test('a page in an endless loop is reported as loading, within the time limit', deepOnly, async () => {
   const site = 'endless'
 
   const page = await ask<LoginPage>('openLogin', site, { domain: `${site}.test`, timeout_ms: 6_000 })
 
   assert.equal(page.state, 'loading')
-  // The next login has the browser for itself.
+  // The next login does not share the browser.
   assert.equal((await open('single-form')).state, 'form')
 })

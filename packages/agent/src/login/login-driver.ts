@@ -27,14 +27,14 @@ import { SecretGuard } from './secret-guard.ts'
 import { signIn } from './words/page-words.ts'
 
 /**
- * Logs in to sites as a person with assistive technology would, one step for each call. What the steps are, and which
- * values are typed, others decide. It types secrets only where `allowed_domains` lets it, and a password only once.
+ * Logs in to sites as a person with assistive technology would, one step per call. The server decides on steps and
+ * values. The driver types secrets only on `allowed_domains`, and each password only once.
  */
 export class LoginDriver {
   readonly #tab: LoginTab
   readonly #views: PageViews
   readonly #passwords = new TypedPasswords()
-  /** One call after another: two would type into one page. */
+  /** One call at a time: two would type into the same page. */
   readonly #turns = new Queue()
 
   constructor(browser: Browser) {
@@ -114,7 +114,7 @@ export class LoginDriver {
     return this.#enter(request, { attempt, view, known, choice, wait })
   }
 
-  /** Notes what is typed now: the same password is not typed again on that site unless a person has entered it anew. */
+  /** Records what is typed: the same password is not typed again on that site unless a person has entered it again. */
   #mayType(site: string, passwords: readonly string[], { is_new_input }: SubmitLoginRequest): boolean {
     const isRepeated = passwords.some((value) => this.#passwords.has(site, value))
     if (isRepeated && !is_new_input) return false
@@ -122,7 +122,7 @@ export class LoginDriver {
     return true
   }
 
-  /** Gives the browser what the site asks it for. Chromium sends it to that origin alone. */
+  /** Answers the site's HTTP challenge. Chromium sends the credentials to that origin only. */
   async #answer(request: SubmitLoginRequest, { attempt, view, challenge, wait }: Answering): Promise<LoginOutcome> {
     const { fields } = view.judgement.page
     const given = new Map(
@@ -139,7 +139,7 @@ export class LoginDriver {
     attempt.submitted = []
     await this.#tab.answer(challenge, { username, password })
     let next = await this.#views.look(request, { ...wait, from: view.signature })
-    // What was behind may be but the home page of a site that has a login of its own.
+    // The protected page may be just the home page of a site with a login form of its own.
     if (next?.judgement.page.state === 'not_found') next = await this.#discover(request, next, wait)
     return { outcome: 'done', typed: true, page: withoutSecrets(this.#views.told(next), [password]) }
   }

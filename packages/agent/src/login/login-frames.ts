@@ -9,17 +9,17 @@ import { readPage } from './in-page/read-page.ts'
 import { keepClosedRoots } from './in-page/shared.ts'
 
 const worldName = 'berth-login'
-/** A page that takes longer is busy: it is read again. */
+/** A page that takes longer is busy and is read again. */
 const readMilliseconds = 4_000
 const maxFrames = 30
 
-/** A document of a page, in a world of the agent's own. */
+/** A document of a page, accessed in an isolated world of the agent. */
 export interface LoginFrame {
   readonly session: TargetSession
   readonly contextId: number
   readonly frameId: string
   readonly documentId: string
-  /** Shares the process, and so the coordinates, of the page. */
+  /** Whether it shares the process, and so the coordinates, of the page. */
   readonly isOfPage: boolean
 }
 
@@ -91,7 +91,7 @@ async function readDocument(frame: LoginFrame): Promise<RawDocument | undefined>
   return hasOpened ? callIn<RawDocument>(frame, readPage, [], readMilliseconds) : document
 }
 
-/** Says whether there is a closed shadow tree that was not known. */
+/** Returns whether there is a closed shadow tree that was not known. */
 async function openClosedRoots(frame: LoginFrame, hosts: readonly number[]): Promise<boolean> {
   const { session, contextId } = frame
   const pairs = await Promise.all(
@@ -120,11 +120,11 @@ async function openClosedRoots(frame: LoginFrame, hosts: readonly number[]): Pro
       executionContextId: contextId,
       arguments: given,
     })
-    .catch(() => {}) // The document has gone meanwhile.
+    .catch(() => {}) // The document has closed meanwhile.
   return true
 }
 
-/** Whether people see the frame. Those within other processes' frames are taken for seen. */
+/** Whether the frame is visible. Frames within frames of other processes are assumed to be. */
 async function isShown(page: LoginFrame, { frameId }: LoginFrame): Promise<boolean> {
   const { session } = page
   try {
@@ -142,7 +142,7 @@ async function isShown(page: LoginFrame, { frameId }: LoginFrame): Promise<boole
   }
 }
 
-/** Calls a function in the frame; undefined when the document has gone or the page does not answer. */
+/** Calls a function in the frame; undefined if the document has closed or the page does not answer. */
 export async function callIn<Value>(
   { session, contextId }: Pick<LoginFrame, 'session' | 'contextId'>,
   functionDeclaration: string,

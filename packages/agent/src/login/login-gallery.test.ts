@@ -6,8 +6,8 @@ import { logIn } from '../testing/login-gallery/scripted-user.ts'
 import { evil } from '../testing/login-gallery/site.ts'
 
 /*
- * Login pages in the shapes that sites use, all in one browser. Each is tried with the driver alone. The short form has one
- * of each kind; BERTH_LOGIN_SITES names others.
+ * Login pages in many shapes, all in one browser. Only the driver is tested. The short form has one page of each kind;
+ * BERTH_LOGIN_SITES names others.
  */
 
 const isDeep = process.env.BERTH_DEEP === '1'
@@ -31,7 +31,7 @@ before(async () => {
 after(() => started?.[Symbol.asyncDispose]())
 
 for (const site of sites.filter(({ name }) => !chosen || chosen.includes(name))) {
-  test(`the driver comes to a right end at ${site.name}`, async () => {
+  test(`the driver reaches the expected result at ${site.name}`, async () => {
     const { gallery } = started
     const before = { name: 'session', value: 'before', domain: `${site.name}.test`, path: '/' }
     await started.setCookies(site.isLoggedInBefore ? [before] : [])

@@ -6,7 +6,7 @@ import { readJson, sendJson } from '../http/json-body.ts'
 import type { Activity } from '../reporting/activity.ts'
 import type { LoginDriver } from './login-driver.ts'
 
-/** What the server asks of a login. The driver is loaded with the first request. */
+/** The server's requests for a login. The driver is loaded with the first request. */
 export function loginRequests(browser: Browser, activity: Activity): RouteHandlers<typeof loginRoutes> {
   const driver = memoize(async () => {
     const { LoginDriver } = await import('./login-driver.ts')

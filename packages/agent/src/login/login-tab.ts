@@ -6,20 +6,20 @@ import { TargetSessions } from '../browser/targets/target-sessions.ts'
 import { HttpAuth, type HttpChallenge } from './driver/http-auth.ts'
 import { type ReadPage, readAllFrames } from './login-frames.ts'
 
-/** Requests that have been open for longer are streams, or will not help. */
+/** Requests that have been open for longer are streams or are stuck. */
 const requestMilliseconds = 15_000
-/** A page that asks the same so often waits for something that others do. */
+/** A page that repeats a request this often is polling for an external action. */
 const pollingCount = 3
 const maxAddresses = 500
 const commandMilliseconds = 5_000
 const maxDialogs = 5
 const maxPopups = 5
 
-/** What is known of a page since it was attached to. */
+/** State of a page since it was attached to. */
 class WatchedPage {
   readonly session: TargetSession
   readonly httpAuth: HttpAuth
-  /** When each that is open began, and for which document. */
+  /** Start time and document of each open request. */
   readonly #requests = new Map<string, { readonly begun: number; readonly documentId: string }>()
   readonly #counts = new Map<string, number>()
   readonly #unwatch: readonly (() => void)[]
@@ -27,7 +27,7 @@ class WatchedPage {
   lastActivity = performance.now()
   status: number | undefined
   isChallenge = false
-  /** What its dialogs have said; they are closed at once, for nothing else goes on meanwhile. */
+  /** Messages of its dialogs, which are closed immediately because they block the page. */
   dialogs: string[] = []
 
   constructor(session: TargetSession, httpAuth: HttpAuth) {
@@ -38,7 +38,7 @@ class WatchedPage {
     }
     this.#unwatch = [
       session.on('Network.requestWillBeSent', ({ requestId, loaderId, frameId, type, request }) => {
-        // The ends of what frames in other processes load are told elsewhere.
+        // Other sessions report the ends of loads in frames of other processes.
         const isPage = type === 'Document' && frameId === this.#mainFrame
         if (isPage || type === 'XHR' || type === 'Fetch')
           this.#begin(requestId, loaderId, `${request.method} ${request.url.split('?')[0]}`)
@@ -58,12 +58,13 @@ class WatchedPage {
         if (frame.parentId !== undefined) return
         this.#mainFrame = frame.id
         this.lastActivity = performance.now()
-        // What the document before had asked for ends with it, and nobody says so.
+        // Requests of the previous document end with it, without events.
         for (const [id, { documentId }] of this.#requests) if (documentId !== frame.loaderId) this.#requests.delete(id)
       }),
       session.on('Page.javascriptDialogOpening', ({ message, type }) => {
         if (this.dialogs.length < maxDialogs && type !== 'beforeunload') this.dialogs.push(message.slice(0, 300))
-        session.send('Page.handleJavaScriptDialog', { accept: type !== 'prompt' }).catch(() => {}) // It has gone.
+        // The dialog is gone.
+        session.send('Page.handleJavaScriptDialog', { accept: type !== 'prompt' }).catch(() => {})
       }),
     ]
   }
@@ -77,7 +78,7 @@ class WatchedPage {
         { maxTotalBufferSize: 100_000, maxResourceBufferSize: 10_000 },
         commandMilliseconds,
       ),
-      // A page that takes itself for hidden may not draw what it asks for.
+      // A page that considers itself hidden may not render.
       session.send('Emulation.setFocusEmulationEnabled', { enabled: true }, commandMilliseconds),
     ])
     const { frameTree } = await session.send('Page.getFrameTree', undefined, commandMilliseconds)
@@ -98,7 +99,7 @@ class WatchedPage {
     return [...this.#requests.values()].some(({ begun }) => begun > since)
   }
 
-  /** Before something new is done: what is asked then counts again. */
+  /** Called before a new action: its requests count again. */
   forgetRequests(): void {
     this.#requests.clear()
     this.#counts.clear()
@@ -110,13 +111,13 @@ class WatchedPage {
   }
 }
 
-/** The tab in which the login goes on, with the pop-ups that it opens: the newest that is open is where it stands. */
+/** The tab of the login, with the popups that it opens: the newest open one has the current step. */
 export class LoginTab {
   readonly #browser: Browser
   readonly #sessions = new TargetSessions()
   readonly #watched = new Map<string, WatchedPage>()
   #pipe: CdpPipe | undefined
-  /** The tab first, then its pop-ups in the order in which they came. */
+  /** The tab first, then its popups in order of opening. */
   #pages: string[] = []
 
   constructor(browser: Browser) {
@@ -140,7 +141,7 @@ export class LoginTab {
     this.#pages = []
   }
 
-  /** The page where the login stands; the one that a person sees where there is none yet. */
+  /** The page with the current step; initially the one that a person sees. */
   async current(): Promise<{ readonly id: string; readonly page: WatchedPage }> {
     const pipe = await this.pipe()
     const { targetInfos } = await pipe.send('Target.getTargets')
@@ -179,7 +180,7 @@ export class LoginTab {
     }
     void session.lost.then(forget)
     await watched.prepare()
-    await session.send('Page.bringToFront', undefined, commandMilliseconds).catch(() => {}) // A tab of no window.
+    await session.send('Page.bringToFront', undefined, commandMilliseconds).catch(() => {}) // The tab has no window.
     return watched
   }
 
@@ -189,7 +190,7 @@ export class LoginTab {
     return read && { ...read, page }
   }
 
-  /** What the browser is asked for in the place of a page. */
+  /** The HTTP challenge that the browser shows instead of a page. */
   async challenge(): Promise<HttpChallenge | undefined> {
     return (await this.current()).page.httpAuth.challenge
   }
@@ -200,7 +201,7 @@ export class LoginTab {
     page.httpAuth.answer(challenge, given)
   }
 
-  /** Closes pop-ups and goes there. The name of the error when it cannot be loaded. */
+  /** Closes popups and navigates. Returns the name of the error if the page cannot be loaded. */
   async navigate(url: string, limitMilliseconds: number): Promise<string | undefined> {
     await this.current()
     await this.#closePopups()
@@ -210,7 +211,7 @@ export class LoginTab {
     page.dialogs = []
     page.forgetRequests()
     page.httpAuth.cancel()
-    // The answer comes with the document, and that one waits for the answer to a challenge.
+    // The response arrives with the document, which waits for the answer to a challenge.
     const challenged = page.httpAuth.next().then(() => ({}))
     const loaded = page.session
       .send('Page.navigate', { url }, Math.max(1_000, limitMilliseconds))

@@ -2,7 +2,7 @@ import type { TargetSession } from '../browser/targets/target-session.ts'
 import { findPlace, focusElement, pressElement, submitForm } from './in-page/act-in-page.ts'
 import { callIn, type LoginFrame } from './login-frames.ts'
 
-/** A page that runs a dialog answers only after it. */
+/** A page that runs a dialog answers only afterwards. */
 const inputMilliseconds = 3_000
 
 interface Place {
@@ -13,7 +13,7 @@ interface Place {
   readonly isDisabled: boolean
 }
 
-/** Presses an element: with the pointer where that reaches it, else by a click that the browser makes up. */
+/** Presses an element: with the pointer if it reaches the element, otherwise with a synthetic click. */
 export async function press(frame: LoginFrame, at: number): Promise<'pressed' | 'gone' | 'disabled'> {
   const place = await callIn<Place>(frame, findPlace, [at])
   if (!place || place.outcome === 'gone') return 'gone'
@@ -24,11 +24,11 @@ export async function press(frame: LoginFrame, at: number): Promise<'pressed' | 
     return 'pressed'
   }
   const hasPressed = await callIn<boolean>(frame, pressElement, [at], inputMilliseconds)
-  // Without an answer the press has taken the document away, or a dialog is open.
+  // Without an answer, the press has closed the document or opened a dialog.
   return hasPressed === false ? 'gone' : 'pressed'
 }
 
-/** Coordinates of a frame within the page are others than those of the page. */
+/** Coordinates within other frames differ from those of the page. */
 async function isMainFrame({ session, frameId }: LoginFrame): Promise<boolean> {
   const tree = await session.send('Page.getFrameTree', undefined, inputMilliseconds).catch(() => undefined)
   return tree?.frameTree.frame.id === frameId
@@ -37,13 +37,14 @@ async function isMainFrame({ session, frameId }: LoginFrame): Promise<boolean> {
 async function click(session: TargetSession, { x, y }: Place): Promise<void> {
   const mouse = { x, y, button: 'left', clickCount: 1 } as const
   const send = (type: 'mouseMoved' | 'mousePressed' | 'mouseReleased', buttons: number) =>
-    session.send('Input.dispatchMouseEvent', { ...mouse, type, buttons }, inputMilliseconds).catch(() => {}) // The page may be gone, or hold a dialog.
+    // The page may be gone, or have an open dialog.
+    session.send('Input.dispatchMouseEvent', { ...mouse, type, buttons }, inputMilliseconds).catch(() => {})
   await send('mouseMoved', 0)
   await send('mousePressed', 1)
   await send('mouseReleased', 0)
 }
 
-/** Sends a form that has no button: by the Enter key, else as its script would. */
+/** Submits a form without a button: with the Enter key, or else by script. */
 export async function submitByKey(frame: LoginFrame, at: number): Promise<void> {
   const hasFocus = await callIn<boolean>(frame, focusElement, [at])
   if (!hasFocus || !frame.isOfPage) {
@@ -52,7 +53,8 @@ export async function submitByKey(frame: LoginFrame, at: number): Promise<void> 
   }
   const key = { key: 'Enter', code: 'Enter', windowsVirtualKeyCode: 13, text: '\r' }
   const send = (type: 'keyDown' | 'keyUp') =>
-    frame.session.send('Input.dispatchKeyEvent', { type, ...key }, inputMilliseconds).catch(() => {}) // As for the pointer.
+    // As for the pointer.
+    frame.session.send('Input.dispatchKeyEvent', { type, ...key }, inputMilliseconds).catch(() => {})
   await send('keyDown')
   await send('keyUp')
 }

@@ -3,12 +3,12 @@ import type { CdpEventParams } from '../browser/cdp-types.ts'
 import type { TargetSession } from '../browser/targets/target-session.ts'
 import type { AllowedHosts } from './allowed-hosts.ts'
 
-/** Shorter values are in too much that has nothing to do with them. */
+/** Shorter values occur in too much unrelated data. */
 const minLength = 4
 
 type Paused = CdpEventParams<'Fetch.requestPaused'>
 
-/** The browser itself, or a target of it. */
+/** The browser itself, or one of its targets. */
 interface Line {
   readonly pause: () => Promise<unknown>
   readonly resume: () => Promise<unknown>
@@ -18,9 +18,9 @@ interface Line {
 }
 
 /**
- * Watches the requests of the whole browser while a form is submitted, and stops those that would take a secret to a
- * host outside: a form whose script changes its target at the last moment, a redirect that repeats a POST, a script of
- * somebody else on the page. What a page has encrypted itself is not recognized.
+ * Watches the requests of the whole browser while a form is submitted, and blocks those that would send a secret to a
+ * host that is not allowed: a form whose script changes its target at the last moment, a redirect that repeats a POST,
+ * a third-party script on the page. Data that a page has encrypted itself is not recognized.
  */
 export class SecretGuard implements AsyncDisposable {
   readonly #allowed: AllowedHosts
@@ -37,8 +37,8 @@ export class SecretGuard implements AsyncDisposable {
   }
 
   /**
-   * The browser's own session sees navigations and the documents that come; what a document loads that is there already,
-   * only the session of its target sees.
+   * The browser's own session sees navigations and new documents; requests of an existing document are visible only in
+   * the session of its target.
    */
   static async watch({ pipe, sessions, allowed, secrets }: WatchOptions): Promise<SecretGuard> {
     const lines = [lineOfBrowser(pipe), ...new Set(sessions)].map((line) => ('pause' in line ? line : lineOf(line)))
@@ -51,10 +51,10 @@ export class SecretGuard implements AsyncDisposable {
     const outside = this.#allowed.outside(request.url)
     if (outside !== undefined && /^(https?|wss?):/.test(request.url) && this.#hasSecret(request)) {
       this.denied.add(outside)
-      line.fail(requestId).catch(() => {}) // The page has given it up.
+      line.fail(requestId).catch(() => {}) // The page has cancelled it.
       return
     }
-    line.pass(requestId).catch(() => {}) // The same.
+    line.pass(requestId).catch(() => {}) // The page has cancelled it.
   }
 
   #hasSecret({ url, postData, postDataEntries, hasPostData, headers }: Paused['request']): boolean {
@@ -62,7 +62,7 @@ export class SecretGuard implements AsyncDisposable {
       Buffer.from(encoded ?? '', 'base64').toString('utf8'),
     )
     const body = [postData ?? '', ...bytes].join('\n')
-    // A body that Chromium does not show could have anything in it.
+    // A body that Chromium does not reveal could contain anything.
     if (hasPostData && body.trim() === '') return true
     const referrer = headers.Referer ?? headers.referer ?? ''
     return [url, body, referrer].some((text) => this.#patterns.some((pattern) => pattern.test(text)))
@@ -71,14 +71,14 @@ export class SecretGuard implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     for (const unsubscribe of this.#unsubscribe) unsubscribe()
     this.#patterns = []
-    // Requests that are held go on then.
+    // Releases the held requests.
     await Promise.all(this.#lines.map((line) => line.resume().catch(() => {}))) // The page or the browser has gone.
   }
 }
 
 interface WatchOptions {
   readonly pipe: CdpPipe
-  /** Of the targets that the page is made of. */
+  /** Sessions of the targets that form the page. */
   readonly sessions: readonly TargetSession[]
   readonly allowed: AllowedHosts
   readonly secrets: readonly string[]
@@ -110,7 +110,7 @@ function lineOf(session: TargetSession): Line {
   }
 }
 
-/** The secret as forms, addresses, JSON and base64 write it. */
+/** The secret in the encodings of forms, URLs, JSON and base64. */
 function patternsOf(secret: string): readonly RegExp[] {
   const form = new URLSearchParams({ value: secret }).toString().slice('value='.length)
   const json = JSON.stringify(secret).slice(1, -1)
@@ -119,7 +119,7 @@ function patternsOf(secret: string): readonly RegExp[] {
   const isCode = /^\d+$/.test(secret)
   return [...forms].map((text) => {
     const escaped = text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
-    // Digits stand in many longer numbers.
+    // Numeric codes also occur within longer numbers.
     return isCode ? new RegExp(`(?<!\\d)${escaped}(?!\\d)`) : new RegExp(escaped, 'i')
   })
 }

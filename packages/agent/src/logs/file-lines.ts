@@ -4,18 +4,21 @@ import { StringDecoder } from 'node:string_decoder'
 import { setTimeout as delay } from 'node:timers/promises'
 
 const chunkBytes = 64 * 1024
-/** A line that is longer comes in parts. */
+/** A longer line is split. */
 const maxLineLength = 64 * 1024
 const pollMilliseconds = 250
 
 interface FileLinesOptions {
   readonly path: string
-  /** From the end of the file on, and without end; else what is there. */
+  /** Whether to start at the end of the file and continue without end; otherwise returns the existing lines. */
   readonly isFollowed: boolean
   readonly signal: AbortSignal
 }
 
-/** The lines of a file that grows. One that is cut short is read from its beginning; one that is replaced, as the new one. */
+/**
+ * The lines of a growing file. A truncated file is read from its beginning, and a replaced one from the beginning of
+ * the new file.
+ */
 export async function* fileLines({ path, isFollowed, signal }: FileLinesOptions): AsyncGenerator<string> {
   let file = await openLog(path)
   try {
@@ -43,16 +46,16 @@ export async function* fileLines({ path, isFollowed, signal }: FileLinesOptions)
   }
 }
 
-/** Rejects for what never ends or takes no position: pipes, devices, folders. */
+/** Rejects files that never end or cannot seek: pipes, devices, folders. */
 async function openLog(path: string): Promise<FileHandle> {
   if (!path.startsWith('/')) throw new Error('the path is not absolute')
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
   if ((await file.stat()).isFile()) return file
   await file.close()
-  throw new Error('it is no regular file')
+  throw new Error('it is not a regular file')
 }
 
-/** Undefined while the path still leads to the file, or nowhere. */
+/** Undefined while the path still leads to the file, or to nothing. */
 async function replacementOf(file: FileHandle, path: string): Promise<FileHandle | undefined> {
   const found = await openLog(path).catch(() => undefined)
   if (!found) return undefined

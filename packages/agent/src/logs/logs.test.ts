@@ -9,7 +9,7 @@ import { ServiceLogs } from './service-logs.ts'
 const app = await ServedApp.start()
 after(() => app[Symbol.asyncDispose]())
 
-/** The messages of a stream, as they come. */
+/** The messages of a stream, as they arrive. */
 async function* messages(query: Readonly<Record<string, string>>): AsyncGenerator<string> {
   const response = await app.call('GET', `/logs/stream?${new URLSearchParams(query)}`)
   assert.equal(response.status, 200)
@@ -29,7 +29,7 @@ async function* messages(query: Readonly<Record<string, string>>): AsyncGenerato
 
 const history = (path: string) => Array.fromAsync(messages({ source: 'path', path, follow: 'false' }))
 
-test('the history of a file comes line by line, without those that are empty, and long ones in parts', async () => {
+test('the history of a file is sent line by line, without empty lines, and with long lines split', async () => {
   const path = `${await app.newFolder()}/a.log`
   const long = 'ä'.repeat(200_000)
   await writeFile(path, `first\r\n\n  \n${long}\nlast without an end`)
@@ -40,7 +40,7 @@ test('the history of a file comes line by line, without those that are empty, an
   assert.ok(lines.every((line) => line.length < 150_000))
 })
 
-test('a followed file tells what is written from now on, also after it was cut short or replaced', async () => {
+test('following a file sends new lines, also after it was truncated or replaced', async () => {
   const path = `${await app.newFolder()}/b.log`
   await writeFile(path, 'before\n')
   const lines = messages({ source: 'path', path })
@@ -49,7 +49,7 @@ test('a followed file tells what is written from now on, also after it was cut s
     isThere = true
   })
 
-  // The stream begins at the end of the file, whenever it is opened: so it is written to until something comes.
+  // The stream starts at the end of the file when it opens, so lines are written until one arrives.
   while (!isThere) {
     await appendFile(path, 'appended\n')
     await delay(20)
@@ -70,7 +70,7 @@ test('a followed file tells what is written from now on, also after it was cut s
   await lines.return(undefined)
 })
 
-test('what cannot be read is told in one line, and the stream ends', async () => {
+test('an unreadable file is reported in one line, and the stream ends', async () => {
   const folder = await app.newFolder()
   await mkdir(`${folder}/folder`)
 
@@ -82,7 +82,7 @@ test('what cannot be read is told in one line, and the stream ends', async () =>
   }
 })
 
-test('a source without its name, and a name that is none, are refused by field', async () => {
+test('a missing or unknown name of a source is rejected by field', async () => {
   for (const [query, field] of [
     ['source=path', 'path'],
     ['source=supervisor', 'supervisor_process'],
@@ -99,7 +99,7 @@ test('a source without its name, and a name that is none, are refused by field',
   }
 })
 
-test('of a program the last lines are kept, and a reader that is too slow is told what it has missed', async () => {
+test('the last lines of a program are kept, and a slow reader is told how many it has missed', async () => {
   const logs = new ServiceLogs({ now: () => new Date() })
   const leaving = new AbortController()
   const reader = logs.follow('chromium', leaving.signal)

@@ -10,7 +10,7 @@ export interface LogLine {
   readonly at: Date
 }
 
-/** The last lines of the programs that the agent keeps running, over all their runs. */
+/** The last lines of the programs that the agent runs, including earlier runs. */
 export class ServiceLogs {
   readonly #clock: Clock
   readonly #logs: Readonly<Record<ServiceName, LineLog>>
@@ -24,12 +24,11 @@ export class ServiceLogs {
     if (line.trim() !== '') this.#logs[service].append({ message: line.slice(0, maxLineLength), at: this.#clock.now() })
   }
 
-  /** Those that are kept. */
   history(service: ServiceName): readonly LogLine[] {
     return this.#logs[service].lines
   }
 
-  /** Those from now on. A reader that is too slow is told how many it has missed. */
+  /** New lines. A slow reader is told how many it has missed. */
   follow(service: ServiceName, signal: AbortSignal): AsyncGenerator<LogLine> {
     return this.#logs[service].follow(signal)
   }
@@ -39,7 +38,7 @@ class LineLog {
   readonly #clock: Clock
   readonly #changes = new Changes()
   readonly #lines: LogLine[] = []
-  /** How many were dropped before the first that is kept. */
+  /** How many lines were dropped before the first stored one. */
   #dropped = 0
 
   constructor(clock: Clock) {

@@ -21,21 +21,22 @@ import {
 import { splice } from './splice.ts'
 
 const dnsPort = 53
-/** Above all that Chromium opens at a time. A SYN that finds no room is repeated by its sender. */
+/** More than Chromium opens at a time. The sender repeats a SYN that exceeds the limit. */
 const maxOpenings = 1_024
 const maxConnections = 4_096
-/** How long the kernel repeats a SYN that gets no answer. */
+/** How long the kernel repeats an unanswered SYN. */
 const silenceMilliseconds = 130_000
-/** The handshake is within the machine: who has not come by then has given up before. */
+/** The handshake takes place within the machine: a program that takes longer has given up. */
 const acceptLimitMilliseconds = 5_000
 
-/** `asked`: egress has not answered yet. `silent`: nobody has, and nobody will. Otherwise what its connection is joined to. */
+/** `asked`: egress has not answered yet. `silent`: the destination never answered. Otherwise the connection to join. */
 type Opening = 'asked' | 'silent' | { readonly join: (program: Socket) => void; readonly drop: () => void }
 
 /**
- * The machine's way out. Every packet that opens a connection is held until egress has made that connection. Then it is
- * let in, and the listener, which takes all addresses for its own, completes the handshake; otherwise the program gets
- * the answer that the far end has given. Questions to name servers are answered here, whatever server they are for.
+ * Captures connections that leave the machine. Every packet that opens a connection is held until egress has opened the
+ * same connection. The packet is then admitted, and the listener, which accepts all destination addresses, completes
+ * the handshake; otherwise the program gets the reply that the destination gave. DNS queries are answered here,
+ * whatever server they are for.
  */
 export class Capture {
   readonly #frames: FrameSocket
@@ -47,7 +48,7 @@ export class Capture {
   #connections = 0
   #nameServer: Promise<NameServer> | undefined
 
-  /** `onLookup` hears which hosts programs ask for. */
+  /** `onLookup` is called with host names that programs look up. */
   constructor(egressSocket: string, logger: Logger, onLookup: (name: string) => void) {
     this.#frames = new FrameSocket(inheritedDescriptors.frames, logger)
     this.#egress = new EgressUplink(egressSocket)
@@ -124,11 +125,11 @@ export class Capture {
     this.#openings.delete(key)
     if (kind === 'connection-refused' || kind === 'proxy-failed') this.#frames.send(resetFrame(packet))
     else if (kind === 'timeout') {
-      // Its own kernel tells the program so, when it has repeated its question often enough.
+      // The program's kernel gives up after enough retransmissions.
       this.#openings.set(key, 'silent')
       setTimeout(() => this.#openings.delete(key), silenceMilliseconds).unref()
     } else if (kind !== 'too-many' && kind !== 'internal-error') this.#frames.send(unreachableFrame(packet))
-    // Otherwise the repeated question may find more room, or another egress.
+    // Otherwise the retransmission may find more room, or another egress.
   }
 
   #accept(program: Socket): void {
@@ -147,11 +148,11 @@ export class Capture {
   }
 
   async #serveNames(program: Socket): Promise<void> {
-    program.on('error', () => {}) // A close follows.
+    program.on('error', () => {}) // 'close' follows.
     ;(await this.#serverOfNames()).serve(program)
   }
 
-  /** Loaded with the first question, which comes after Chromium was launched. */
+  /** Loaded with the first query, which comes after Chromium was launched. */
   #serverOfNames(): Promise<NameServer> {
     this.#nameServer ??= import('./name-server.ts').then(
       ({ NameServer }) => new NameServer({ egress: this.#egress, names: this.#names, onLookup: this.#onLookup }),

@@ -9,14 +9,14 @@ interface ConnectionFailureReport {
 
 interface KnownFailure extends ConnectionFailureReport {
   readonly host: string
-  /** Absent: every port of the host. */
+  /** Absent: all ports of the host. */
   readonly port: number | undefined
   readonly at: number
 }
 
 /**
- * Why egress has lately not opened connections. Chromium reports a reset, or a name that does not exist: only egress
- * knows that a proxy has failed, or that the session may not connect there.
+ * Recent reasons why egress did not open connections. Chromium reports a reset, or a name that does not exist: only
+ * egress knows that a proxy has failed, or that the session may not connect there.
  */
 class ConnectionFailures {
   readonly #known: KnownFailure[] = []
@@ -38,5 +38,5 @@ class ConnectionFailures {
   }
 }
 
-/** Of the machine: it has one way out. */
+/** One per machine, which has one egress. */
 export const connectionFailures = new ConnectionFailures()

@@ -5,12 +5,12 @@ import type { Logger } from '@berth/runtime/process/logger.ts'
 import { toDevToolsServer } from '../browser/devtools-server.ts'
 
 /**
- * Chromium's DevTools for the programs of the machine, at the port where they expect it, and for no page: whatever
- * Chromium itself connects for is refused.
+ * Makes Chromium's DevTools available to programs of the machine at the usual port, but not to pages: all connections
+ * from Chromium are refused.
  */
 export function startDevToolsGuard(chromiumPath: string, logger: Logger): void {
   createServer({ allowHalfOpen: true, noDelay: true }, (program) => {
-    program.on('error', () => {}) // A close follows.
+    program.on('error', () => {}) // 'close' follows.
     if (!isOfOtherProgram(program, chromiumPath)) return void program.resetAndDestroy()
     const chromium = connect({ ...toDevToolsServer, port: machinePorts.chromium, allowHalfOpen: true, noDelay: true })
     chromium.on('error', () => program.resetAndDestroy())
@@ -23,7 +23,9 @@ export function startDevToolsGuard(chromiumPath: string, logger: Logger): void {
     .listen(machinePorts.devTools, '127.0.0.1')
 }
 
-/** Whether a process is seen to hold the other end, and is not Chromium's. What cannot be seen counts as Chromium's. */
+/**
+ * Whether another process than Chromium holds the other end. A process that cannot be identified counts as Chromium.
+ */
 function isOfOtherProgram(program: Socket, chromiumPath: string): boolean {
   const inode = inodeOf(program)
   if (inode === undefined) return false
@@ -31,7 +33,7 @@ function isOfOtherProgram(program: Socket, chromiumPath: string): boolean {
   return readdirSync('/proc').some((pid) => /^\d+$/.test(pid) && isOther(pid, chromiumPath) && holds(pid, name))
 }
 
-/** The kernel's number for the other end of a connection on loopback. */
+/** The inode of the other end of a loopback connection. */
 function inodeOf({ remotePort = 0 }: Socket): string | undefined {
   const portText = (port: number) => port.toString(16).toUpperCase().padStart(4, '0')
   const ends = new RegExp(`:${portText(remotePort)} [0-9A-F]{8}:${portText(machinePorts.devTools)} `)
@@ -45,7 +47,7 @@ function isOther(pid: string, chromiumPath: string): boolean {
   try {
     return readlinkSync(`/proc/${pid}/exe`) !== chromiumPath
   } catch {
-    return false // It has ended, or hides itself as Chromium's do.
+    return false // It has ended, or hides itself as Chromium's processes do.
   }
 }
 

@@ -19,21 +19,21 @@ import { readBulkFirstLine, readLines, writeLine } from './json-lines.ts'
 const patienceMilliseconds = 5_000
 const firstPauseMilliseconds = 20
 const longestPauseMilliseconds = 500
-/** More than Chromium asks at once; others are told to ask again. */
+/** More than Chromium sends at once; programs retry further queries. */
 const maxLookups = 1_024
 
 export type Ending = ConnectionClosed['how']
 
-/** A connection to a site, as egress has made it. */
+/** A connection to a site, opened by egress. */
 export interface EgressConnection {
   readonly socket: BulkSocket
-  /** What has arrived with the answer of egress. */
+  /** Data that has arrived with the reply of egress. */
   readonly received: Buffer
-  /** How the far end has ended its direction. */
+  /** How the remote end has ended its direction. */
   readonly farEnd: Promise<Ending>
-  /** Resolves when both directions have broken, also after an end; a lost egress breaks them too. */
+  /** Resolves when both directions have broken, also after a normal end; losing egress breaks them too. */
   readonly broken: Promise<void>
-  /** Tells how the program has ended its own direction, before that is ended. */
+  /** Reports how the program is ending its direction. */
   tellEnd(how: Ending): void
 }
 
@@ -46,7 +46,7 @@ export class ConnectionRefusal extends Error {
   }
 }
 
-/** Egress has gone before it has answered. */
+/** Egress has ended before its reply. */
 class LostEgress extends Error {}
 
 interface Control {
@@ -54,11 +54,11 @@ interface Control {
   readonly lookups: Promise<LookupLine>
 }
 
-/** What the agent asks of egress over the machine's unix socket. Egress may end and come back at any moment. */
+/** The agent's requests to egress over the machine's unix socket. Egress may restart at any moment. */
 export class EgressUplink {
   readonly #socketPath: string
   #control: Promise<Control> | undefined
-  /** Connections of which egress may still have something to say. */
+  /** Connections for which egress may still send messages. */
   readonly #open = new Map<number, { readonly socket: Socket; readonly hear: (how: Ending) => void }>()
   #lastId = 0
 
@@ -104,7 +104,7 @@ export class EgressUplink {
     })
   }
 
-  /** Throws a ConnectionRefusal when there is no egress. */
+  /** Throws a ConnectionRefusal if there is no egress. */
   async lookup(name: string, family: AddressFamily): Promise<LookupAnswer> {
     const answer = await this.#ask(async ({ lookups }) => (await lookups).ask(name, family))
     if ('failed' in answer && answer.failed === 'refused') {
@@ -113,7 +113,7 @@ export class EgressUplink {
     return answer
   }
 
-  /** Asks once more where egress ends meanwhile, for as long as somebody who waits has patience. */
+  /** Retries if egress ends meanwhile, up to the time limit. */
   async #ask<Answer>(question: (control: Control) => Promise<Answer>): Promise<Answer> {
     const giveUp = performance.now() + patienceMilliseconds
     for (let pause = firstPauseMilliseconds; ; pause = Math.min(pause * 2, longestPauseMilliseconds)) {
@@ -174,12 +174,12 @@ export class EgressUplink {
     writeLine(socket, greeting)
     return new Promise((resolve, reject) => {
       socket.once('connect', () => resolve(socket))
-      socket.on('error', reject) // A close follows.
+      socket.on('error', reject) // 'close' follows.
     })
   }
 }
 
-/** One connection for all lookups: answers come in any order. */
+/** One connection for all lookups: replies arrive in any order. */
 class LookupLine {
   readonly #socket: Socket
   readonly #waiting = new Map<number, PromiseWithResolvers<LookupAnswer>>()

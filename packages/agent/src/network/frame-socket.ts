@@ -2,10 +2,10 @@ import { read, writeSync } from 'node:fs'
 import { gatewayAddresses, linkAddresses, machineAddresses } from '@berth/contract/agent/machine/machine-network.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 
-/** Longer than every frame of the machine's interface. */
+/** Larger than every frame of the machine's interface. */
 const frameBytes = 65_535 + 14
 
-/** ARP: the gateway asks where the machine's address is, and the kernel answers. */
+/** ARP: the gateway asks for the machine's address, and the kernel answers. */
 const addressQuestion = Buffer.concat([
   ...[
     linkBytes('ff:ff:ff:ff:ff:ff'),
@@ -21,8 +21,8 @@ const addressQuestion = Buffer.concat([
 ])
 
 /**
- * The agent's end of the machine's cable. Node.js knows no packet sockets, but reads and writes them as files: one read
- * waits in a thread, and costs nothing while there is nothing to read.
+ * The agent's end of the machine's virtual Ethernet pair. Node.js has no packet sockets, but reads and writes them as
+ * files: one read blocks a thread, and costs nothing while no frame arrives.
  */
 export class FrameSocket {
   readonly #descriptor: number
@@ -32,11 +32,11 @@ export class FrameSocket {
   constructor(descriptor: number, logger: Logger) {
     this.#descriptor = descriptor
     this.#logger = logger
-    // The thread waits for a frame, and Node.js for the thread.
+    // The thread waits for a frame, and Node.js waits for the thread.
     process.once('exit', () => this.send(addressQuestion))
   }
 
-  /** Calls with each frame that a program has sent. It is good for that call alone. */
+  /** Calls with each frame from a program. The buffer is valid during the call only. */
   listen(onFrame: (frame: Buffer) => void): void {
     read(this.#descriptor, this.#buffer, 0, frameBytes, null, (error, length) => {
       if (error) this.#logger.error({ err: error }, 'a frame could not be read')
@@ -45,7 +45,7 @@ export class FrameSocket {
     })
   }
 
-  /** One that finds no room is lost, as on any network: its receiver asks again. */
+  /** A frame that does not fit is lost, as on any network: its receiver asks again. */
   send(frame: Buffer): void {
     try {
       writeSync(this.#descriptor, frame)

@@ -9,8 +9,7 @@ export function writeLine(socket: Socket, message: object): void {
 }
 
 /**
- * Calls with each line as it comes. A line that is too long, or no JSON, ends the connection, and so does its other side:
- * nobody writes to one that says nothing any more.
+ * Calls with each line. A line that is too long or not JSON ends the connection, and so does the end of the other side.
  */
 export function readLines<Message>(socket: Socket, onMessage: (message: Message) => void): void {
   let rest: Buffer = Buffer.alloc(0)
@@ -28,7 +27,7 @@ export function readLines<Message>(socket: Socket, onMessage: (message: Message)
   })
 }
 
-/** The first line. What follows stays in the socket, which is paused. Undefined when it ends, or says something else. */
+/** The first line. Later data stays in the paused socket. Undefined if the socket ends or sends something else. */
 export function readFirstLine<Message>(socket: Socket): Promise<Message | undefined> {
   return new Promise((resolve) => {
     let bytes = Buffer.alloc(0)
@@ -50,7 +49,7 @@ export function readFirstLine<Message>(socket: Socket): Promise<Message | undefi
   })
 }
 
-/** The same of a bulk socket, and what has come behind the line; the socket is paused. */
+/** As `readFirstLine` for a bulk socket, with the data that follows the line; the socket is paused. */
 export function readBulkFirstLine<Message>(
   socket: BulkSocket,
 ): Promise<{ readonly message: Message | undefined; readonly rest: Buffer }> {

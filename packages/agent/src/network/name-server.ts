@@ -4,19 +4,19 @@ import { decode, encode, type Packet, type Question, streamDecode, streamEncode 
 import type { EgressUplink } from './egress-uplink.ts'
 import type { NameTable } from './name-table.ts'
 
-/** What a datagram may have when its sender names no limit (RFC 1035). */
+/** Maximum size of a datagram if its sender names no limit (RFC 1035). */
 const defaultDatagramBytes = 512
-/** A name whose address is ours alone can get another one soon. */
+/** Short, because an address of our pool can be assigned to another name. */
 const poolTtlSeconds = 60
 const maxConcurrent = 512
 const idleLimitMilliseconds = 30_000
 const longestQuestionBytes = 4_096
 
 const code = { noError: 0, serverFailure: 2, nameError: 3, notImplemented: 4, refused: 5 } as const
-/** RFC 1035 and 6891: this is an answer, it was asked for recursion, it has it, it is cut. */
+/** RFC 1035 and 6891: truncated, recursion desired, recursion available. */
 const flag = { truncated: 0x0200, recursionWanted: 0x0100, recursionAvailable: 0x0080 } as const
 
-/** SVCB and HTTPS, which dns-packet has no names for. Browsers ask for them beside an address, and go on without. */
+/** SVCB and HTTPS, which dns-packet does not name. Browsers query them beside addresses, and manage without. */
 const emptyTypes: readonly string[] = ['UNKNOWN_64', 'UNKNOWN_65']
 const families: Readonly<Record<string, AddressFamily>> = { A: 4, AAAA: 6 }
 
@@ -34,7 +34,7 @@ interface Outcome {
 
 const empty = { addresses: [], ttl: 0 } as const
 
-/** Answers what programs ask of name servers; egress knows the answers. */
+/** Answers DNS queries of programs with data from egress. */
 export class NameServer {
   readonly #options: NameServerOptions
   #running = 0
@@ -43,7 +43,7 @@ export class NameServer {
     this.#options = options
   }
 
-  /** Undefined for what is no question. */
+  /** Undefined if the datagram is not a query. */
   async answerDatagram(bytes: Buffer): Promise<Uint8Array | undefined> {
     const question = read(() => decode(bytes))
     if (!question) return undefined
@@ -53,7 +53,7 @@ export class NameServer {
     return encode({ ...answer, answers: [], flags: (answer.flags ?? 0) | flag.truncated })
   }
 
-  /** The same over TCP, where a length comes before each message. */
+  /** DNS over TCP, where a length precedes each message. */
   serve(program: Socket): void {
     let rest = Buffer.alloc(0)
     program.setTimeout(idleLimitMilliseconds, () => program.destroy())

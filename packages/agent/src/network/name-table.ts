@@ -1,4 +1,4 @@
-/** More than a browser has open in a day. */
+/** More than a browser uses in a day. */
 const maxNames = 4_096
 /** 198.18.0.0/15 as a number, and its size. */
 const poolStart = 0xc612_0000
@@ -10,11 +10,11 @@ interface Entry {
 }
 
 /**
- * The addresses that stand for names within the machine. Of too many names the one that was not used for the longest time
- * goes, and its address is given to another name only after all others have been.
+ * The addresses that represent names within the machine. When there are too many names, the least recently used one is
+ * removed, and its address is reused only after all others.
  */
 export class NameTable {
-  /** The one used last is last. */
+  /** In order of use; the most recent is last. */
   readonly #entries = new Map<string, Entry>()
   readonly #names = new Map<string, string>()
   #last = 0
@@ -38,7 +38,7 @@ export class NameTable {
     return /^198\.1[89]\./.test(address)
   }
 
-  /** Keeps the name until the function that comes back is called. */
+  /** Keeps the name until the returned function is called. */
   hold(name: string): () => void {
     const entry = this.#use(name)
     if (!entry) return () => {}
@@ -68,7 +68,7 @@ export class NameTable {
 
   #nextAddress(): string {
     for (;;) {
-      this.#last = (this.#last % (poolSize - 2)) + 1 // Neither the first nor the last address of the pool.
+      this.#last = (this.#last % (poolSize - 2)) + 1 // Skips the first and the last address of the pool.
       const number = poolStart + this.#last
       const address = [24, 16, 8, 0].map((shift) => (number >>> shift) & 0xff).join('.')
       if (!this.#names.has(address)) return address

@@ -7,9 +7,7 @@ import { type EgressAnswers, startFakeEgress } from '../testing/fake-egress.ts'
 import { type StartedAgent, startAgent } from '../testing/start-agent.ts'
 import { writeLine } from './json-lines.ts'
 
-/*
- * A machine's network as its programs see it, with an egress of which each test says what it does.
- */
+/* A machine's network as seen by its programs, with an egress that each test controls. */
 
 let agent: StartedAgent
 before(async () => {
@@ -18,7 +16,7 @@ before(async () => {
 })
 after(() => agent[Symbol.asyncDispose]())
 
-/** Runs a script in the machine; what it writes. */
+/** Runs a script in the machine and returns its output. */
 async function shell(script: string): Promise<string> {
   const { body } = await agent.call('POST', `${agentOperationsPath}/process/exec`, {
     ...{ command: '/bin/bash', args: ['-c', script], timeout_sec: 30 },
@@ -27,7 +25,7 @@ async function shell(script: string): Promise<string> {
   return `${Buffer.from(stdout_b64, 'base64')}${Buffer.from(stderr_b64, 'base64')}`.trim()
 }
 
-/** `$s` is a connection to the address; the script says what becomes of it. */
+/** `$s` is a connection to the address; the script uses it and prints the result. */
 function perl(address: string, script: string): Promise<string> {
   const connect = `my $s = IO::Socket::IP->new(PeerHost => "${address}", Type => SOCK_STREAM) or die "$!\\n"; $s->autoflush;`
   return shell(`perl -MIO::Socket::IP -MSocket -e '${connect} ${script}'`)
@@ -37,7 +35,7 @@ async function egress(answers: EgressAnswers): Promise<AsyncDisposable> {
   return startFakeEgress(agent, (_request, response) => response.end('<title>page</title>'), answers)
 }
 
-/** Navigates; the error, and where Chromium has the answer from. */
+/** Navigates; returns the error, and the address that responded. */
 async function open(url: string): Promise<{ error: string | undefined; from: string | undefined }> {
   const client = await agent.connect()
   const { targetId } = await client.send('Target.createTarget', { url: 'about:blank' })
@@ -127,8 +125,8 @@ test('each direction of a connection ends separately, and a reset is forwarded a
 })
 
 /**
- * By its port: gives back what it gets, answers and breaks, or speaks and listens for how the program ends. Other ports
- * are those that Chromium connects to by itself.
+ * Behaves according to the port: echoes, responds and breaks, or speaks and reports how the program ends. Chromium
+ * connects to other ports by itself.
  */
 function serveInWords(socket: Socket, { id, port }: ConnectGreeting, control: Socket, ends: string[]): void {
   const say = (how: string) => writeLine(control, { type: 'closed', id, how })

@@ -4,7 +4,7 @@ import { machineAddresses } from '@berth/contract/agent/machine/machine-network.
 import fc from 'fast-check'
 import { datagramFrame, parseFrame, plainAddress, repeatedFrame, resetFrame, unreachableFrame } from './packet.ts'
 
-/** As a machine's kernel sends them, which leaves the sum of TCP to the hardware. */
+/** As a machine's kernel sends them, which leaves the TCP checksum to the hardware. */
 const syn4 = Buffer.from(
   '020000000003020000000002' +
     '0800' +
@@ -106,7 +106,7 @@ test('every spelling of an address has one canonical form', () => {
   assert.equal(plainAddress('192.0.2.1'), '192.0.2.1')
 })
 
-/** What is left when all of a packet is summed up, its addresses included; 0 when the sum in it is right. */
+/** The checksum over a whole packet including its addresses; 0 if its own checksum is right. */
 function sumOf(frame: Buffer): number {
   const packet = frame.subarray(14)
   const isIpv4 = packet.readUInt8(0) >> 4 === 4

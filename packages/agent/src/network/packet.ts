@@ -1,13 +1,13 @@
 import { linkAddresses } from '@berth/contract/agent/machine/machine-network.ts'
 
-/** A packet of TCP or UDP that a program of the machine has sent. */
+/** A TCP or UDP packet sent by a program of the machine. */
 export interface Packet {
   readonly protocol: typeof tcp | typeof udp
   readonly source: Endpoint
   readonly destination: Endpoint
-  /** What UDP carries; of TCP what follows the ports. */
+  /** The payload of UDP; for TCP everything after the ports. */
   readonly payload: Buffer
-  /** From the header of IP on. */
+  /** Starts with the IP header. */
   readonly bytes: Buffer
   readonly ip: IpVersion
 }
@@ -24,7 +24,7 @@ interface IpVersion {
   readonly etherType: number
   readonly headerBytes: number
   readonly addressBytes: number
-  /** Where the source address is in the header; the destination follows. */
+  /** Offset of the source address in the header; the destination follows. */
   readonly addressOffset: number
   readonly icmpProtocol: number
 }
@@ -35,10 +35,10 @@ const ipv6: IpVersion = { etherType: 0x86dd, headerBytes: 40, addressBytes: 16, 
 const linkHeaderBytes = 14
 const udpHeaderBytes = 8
 const hopLimit = 64
-/** How much of a packet an ICMP error repeats: more than the ports, by which the kernel finds the socket. */
+/** How much of a packet an ICMP error contains: more than the ports, by which the kernel finds the socket. */
 const repeatedBytes = 512
 
-/** Undefined for whatever is not a whole packet of TCP or UDP in its plainest form: nothing in a machine sends others. */
+/** Undefined for anything except a complete, unfragmented packet of TCP or UDP: nothing in a machine sends others. */
 export function parseFrame(frame: Buffer): Packet | undefined {
   const etherType = frame.length < linkHeaderBytes ? 0 : frame.readUInt16BE(12)
   const ip = [ipv4, ipv6].find((version) => version.etherType === etherType)
@@ -74,12 +74,12 @@ function addressText(bytes: Buffer): string {
   return bytes.length === 4 ? bytes.join('.') : plainAddress(bytes.toString('hex').replace(/.{4}(?!$)/g, '$&:'))
 }
 
-/** An address in the one form in which it is compared: there are many ways to write one of IPv6. */
+/** An address in canonical form: IPv6 addresses can be written in many ways. */
 export function plainAddress(address: string): string {
   return address.includes(':') ? new URL(`http://[${address}]`).hostname.slice(1, -1) : address
 }
 
-/** The packet once more, as it comes in on the machine's interface. Its sender has left the sum to the hardware. */
+/** The same packet as if it arrived at the machine's interface. Its sender has left the checksum to the hardware. */
 export function repeatedFrame({ bytes, ip }: Packet): Buffer {
   const packet = Buffer.from(bytes)
   const start = ip === ipv4 ? (packet.readUInt8(0) & 0xf) * 4 : ip.headerBytes
@@ -89,7 +89,7 @@ export function repeatedFrame({ bytes, ip }: Packet): Buffer {
   return Buffer.concat([linkHeader(ip), packet])
 }
 
-/** What a host answers on whose port nothing listens. */
+/** The reply of a host on whose port nothing listens. */
 export function resetFrame(syn: Packet): Buffer {
   const body = Buffer.alloc(20)
   body.writeUInt16BE(syn.destination.port, 0)
@@ -100,7 +100,7 @@ export function resetFrame(syn: Packet): Buffer {
   return answerFrame(syn, tcp, body, 16)
 }
 
-/** ICMP's word that the host cannot be reached. */
+/** An ICMP error: destination unreachable. */
 export function unreachableFrame(packet: Packet): Buffer {
   const repeated = packet.bytes.subarray(0, repeatedBytes)
   const body = Buffer.alloc(8 + repeated.length)
@@ -119,7 +119,7 @@ export function datagramFrame(question: Packet, payload: Uint8Array): Buffer {
   return answerFrame(question, udp, body, 6)
 }
 
-/** From where the packet was sent to, back to where it came from. */
+/** A packet from the original destination to the original source. */
 function answerFrame({ bytes, ip }: Packet, protocol: number, body: Buffer, sumOffset: number): Buffer {
   const header = Buffer.alloc(ip.headerBytes)
   const { addressOffset: offset, addressBytes: size } = ip
@@ -137,7 +137,7 @@ function answerFrame({ bytes, ip }: Packet, protocol: number, body: Buffer, sumO
     header.writeUInt8(protocol, 6)
     header.writeUInt8(hopLimit, 7)
   }
-  // ICMP of IPv4 is the one whose sum leaves the addresses out.
+  // Only ICMP over IPv4 excludes the addresses from its checksum.
   const sum = protocol === ipv4.icmpProtocol ? finish(add(0, body)) : transportSum(ip, header, protocol, body)
   body.writeUInt16BE(sum === 0 ? 0xffff : sum, sumOffset)
   return Buffer.concat([linkHeader(ip), header, body])
@@ -153,7 +153,7 @@ function transportSum({ addressOffset, addressBytes }: IpVersion, header: Buffer
   return finish(add(add(protocol + body.length, addresses), body))
 }
 
-/** The sum of the Internet's headers (RFC 1071). */
+/** The Internet checksum (RFC 1071). */
 function add(sum: number, bytes: Buffer): number {
   let total = sum
   for (let index = 0; index + 1 < bytes.length; index += 2) total += bytes.readUInt16BE(index)

@@ -3,10 +3,10 @@ import type { BulkSocket } from '@berth/runtime/stream/bulk-socket.ts'
 import { deferWriteFailure } from '@berth/runtime/stream/deferred-write-failure.ts'
 import type { EgressConnection } from './egress-uplink.ts'
 
-/** Joins a program's connection to the one that egress has made for it, until both directions have ended. */
+/** Connects a program's connection to the one that egress has opened for it, until both directions have ended. */
 export function splice(program: Socket, { socket: egress, received, farEnd, broken, tellEnd }: EgressConnection): void {
   deferWriteFailure(program)
-  program.on('error', () => {}) // A close follows.
+  program.on('error', () => {}) // 'close' follows.
   program.once('close', (hasFailed) => {
     if (hasFailed || !egress.writableEnded) tellEnd('reset')
     egress.destroy()
@@ -23,7 +23,7 @@ export function splice(program: Socket, { socket: egress, received, farEnd, brok
     if (!egress.readableEnded || !egress.writableFinished) resetBehindAll(program)
   })
   void broken.then(() => {
-    // Otherwise something may still be to be read, behind which comes an end.
+    // Otherwise there may still be data to read, followed by an end.
     if (egress.readableEnded) resetBehindAll(program)
   })
   if (egress.destroyed) {
@@ -44,7 +44,7 @@ function copy(egress: BulkSocket, received: Buffer, program: Socket): void {
   egress.resume()
 }
 
-/** What has come before is for the program to read: an answer that ends an upload, say. */
+/** Lets the program read earlier data first, such as a response that ends an upload. */
 function resetBehindAll(program: Socket): void {
   const reset = () => void program.resetAndDestroy()
   if (!program.writableEnded) program.write('', reset)

@@ -22,11 +22,11 @@ interface Route extends ServedOperation {
   readonly pattern: RegExp
 }
 
-/** The one place that every operation passes: finds who serves it, checks what it is given, and sends the answer. */
+/** Every operation passes here: it finds the handler, validates the input, and sends the response. */
 export class OperationServer {
   readonly #routes: readonly Route[]
   readonly #telemetry: TelemetryCollector
-  /** Those that a retry would join, with what makes two calls the same. */
+  /** Operations that a retry would join, with the key that identifies equal calls. */
   readonly #running = new Map<RunningOperation, string>()
 
   constructor(context: OperationContext) {
@@ -50,7 +50,7 @@ export class OperationServer {
     const graceMilliseconds = key === undefined ? 0 : graceAfter(retryCount)
 
     const answer = await running.answerFor({ response, graceMilliseconds }).catch((error: unknown) => {
-      // Work that stops because its caller has left has not failed, and there is nobody to tell.
+      // An operation that stops because its caller has left has not failed, and nobody waits for an error.
       if (!running.signal.aborted && !response.destroyed) throw error
     })
 
@@ -68,7 +68,7 @@ export class OperationServer {
     return running
   }
 
-  /** Of several that are the same, one whose caller has left: whoever still waits has not sent it again. */
+  /** Among equal operations, one whose caller has left: a caller that still waits has not retried. */
   #findRunning(key: string | undefined): RunningOperation | undefined {
     const same = [...this.#running].flatMap(([running, other]) => (other === key ? [running] : []))
     return same.find(({ hasCallers }) => !hasCallers) ?? same[0]

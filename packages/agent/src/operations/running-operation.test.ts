@@ -6,7 +6,7 @@ import { graceAfter } from './retries.ts'
 import { RunningOperation } from './running-operation.ts'
 import { Content } from './served-operation.ts'
 
-/** As much of a response as an operation sees. */
+/** The parts of a response that an operation uses. */
 class FakeResponse extends EventEmitter {
   writableFinished = false
   destroyed = false

@@ -3,15 +3,15 @@ import { Content, EventStream } from './served-operation.ts'
 
 type Outcome = { readonly answer: unknown } | { readonly error: unknown }
 
-/** How long an operation goes on without its caller: until that one could be back with a retry, or not at all. */
+/** How long an operation continues without its caller, who may still retry. */
 export interface Caller {
   readonly response: ServerResponse
   readonly graceMilliseconds: number
 }
 
 /**
- * An operation from its begin to the moment at which nobody waits for it any more. A caller that sends it again joins it,
- * also a moment after it has ended without anybody there to be told.
+ * An operation from its start until nobody waits for it any more. A caller that retries joins it, also shortly after it
+ * has ended without a caller.
  */
 export class RunningOperation {
   readonly #left = new AbortController()
@@ -38,7 +38,7 @@ export class RunningOperation {
     return this.#callers > 0
   }
 
-  /** What it comes to, for one more caller. An answer that is a stream can be given once. */
+  /** The result for one more caller. A streamed response can be given only once. */
   async answerFor({ response, graceMilliseconds }: Caller): Promise<unknown> {
     clearTimeout(this.#timer)
     this.#callers += 1
@@ -63,7 +63,7 @@ export class RunningOperation {
 
   #end(): void {
     clearTimeout(this.#timer)
-    if (this.#callers > 0 && !this.#isTaken) return // Another waits for the same.
+    if (this.#callers > 0 && !this.#isTaken) return // Another caller waits for the same result.
     this.#onEnd()
     this.#left.abort()
   }

@@ -17,6 +17,6 @@ export async function sendContent(response: ServerResponse, content: Content, he
     ...headers,
   })
   if (body instanceof Uint8Array) response.end(body)
-  // A source that fails half way is a broken answer: the caller must not take it for a whole one.
+  // Break the response if the source fails halfway, so that the caller does not take it for a complete one.
   else await pipeline(Readable.from(body, { objectMode: false }), response).catch(() => response.destroy())
 }

@@ -13,16 +13,16 @@ import type { TelemetryCollector } from '../telemetry/telemetry-collector.ts'
 export interface OperationContext {
   readonly config: AgentConfig
   readonly browser: Browser
-  /** For what goes on after the answer; a call in flight is counted already. */
+  /** For work that continues after the response; running calls are counted already. */
   readonly activity: Activity
   readonly telemetry: TelemetryCollector
   readonly logger: Logger
   readonly serviceLogs: ServiceLogs
-  /** One for all who use mouse and keyboard. */
+  /** Shared by all users of mouse and keyboard. */
   readonly computer: () => Promise<Computer>
 }
 
-/** What a handler is called with. `signal` aborts when the caller goes away before the answer has ended. */
+/** The arguments of a handler. `signal` aborts if the caller disconnects before the end of the response. */
 export interface OperationCall<Params extends z.ZodType, Query extends z.ZodType, Body extends z.ZodType> {
   readonly params: z.output<Params>
   readonly query: z.output<Query>
@@ -32,7 +32,7 @@ export interface OperationCall<Params extends z.ZodType, Query extends z.ZodType
   readonly signal: AbortSignal
 }
 
-/** An answer that is no JSON. */
+/** A response body that is not JSON. */
 export class Content {
   readonly body: AsyncIterable<Uint8Array> | Uint8Array
   readonly headers: OutgoingHttpHeaders
@@ -48,7 +48,7 @@ export class Content {
   }
 }
 
-/** A stream of server-sent events; it ends with its source, and its source with the last byte that can be sent. */
+/** A stream of server-sent events. It ends with its source, and the source is closed when nothing more can be sent. */
 export class EventStream<Event extends object = object> {
   readonly events: AsyncIterable<Event>
 
@@ -64,7 +64,7 @@ export interface ServedOperation {
   readonly handler: (call: OperationCall<z.ZodType, z.ZodType, z.ZodType>) => Promise<Answer<unknown>> | Answer<unknown>
 }
 
-/** Names who serves the operation. */
+/** Connects an operation to its handler. */
 export function serve<
   Params extends z.ZodType,
   Query extends z.ZodType,

@@ -10,7 +10,7 @@ import { servedWebMcp } from '../webmcp/served-webmcp.ts'
 import { createWebMcp } from '../webmcp/webmcp-of-session.ts'
 import type { OperationContext, ServedOperation } from './served-operation.ts'
 
-/** Every operation with who serves it. What is heavy loads with its first use, not here. */
+/** All operations with their handlers. Heavy code is loaded on first use, not here. */
 export function servedOperations(context: OperationContext): readonly ServedOperation[] {
   const webMcp = createWebMcp(context)
   return [

@@ -4,7 +4,7 @@ import { sendByBrowser } from '../curl/browser-request.ts'
 import { HiddenPages } from '../curl/hidden-pages.ts'
 import { renderPage } from './render-page.ts'
 
-/** Fetches pages for the server: as they are sent, or rendered. */
+/** Fetches pages for the server: as sent by the site, or rendered. */
 export class PageFetcher {
   readonly #browser: Browser
   readonly #pages: HiddenPages
@@ -55,7 +55,7 @@ async function readUpTo(body: AsyncIterable<Buffer>, maxBytes: number): Promise<
   for await (const chunk of body) {
     chunks.push(chunk)
     length += chunk.length
-    // Leaving the loop ends the request.
+    // Leaving the loop cancels the request.
     if (length > maxBytes) break
   }
   return { bytes: Buffer.concat(chunks).subarray(0, maxBytes), isCut: length > maxBytes }

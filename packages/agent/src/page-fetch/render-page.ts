@@ -4,12 +4,12 @@ import type { CdpPipe } from '../browser/cdp-pipe.ts'
 import type { CdpAnswer, CdpEventParams, CdpMethod, CdpParams } from '../browser/cdp-types.ts'
 import { netError } from '../curl/net-error.ts'
 
-/** What a page still loads and changes after its load event, it may take this long for. */
+/** How long a page may continue to load and change after its load event. */
 const afterLoadMilliseconds = 5_000
-/** A page that has not changed for so long is at rest: timers of pages that nobody sees come once a second. */
+/** A page that has not changed for this long is idle: timers of hidden pages fire once a second. */
 const quietMilliseconds = 1_250
 const lookMilliseconds = 250
-/** For reading the page once the time is over. */
+/** Time to read the page after the time limit. */
 const readMilliseconds = 2_000
 
 interface MainAnswer {
@@ -18,21 +18,21 @@ interface MainAnswer {
 }
 
 /**
- * Opens the page in a target that no window shows, waits until it has come to rest, and gives the document as it is then. A
- * page that has not loaded when the time is over is given as far as it has come. The target lives as long as this call.
+ * Opens the page in a target that no window shows, waits until it is idle, and returns its document. A page that has
+ * not loaded within the time limit is returned as it is then. The target is closed at the end of this call.
  */
 export async function renderPage(
   pipe: CdpPipe,
   request: FetchPageRequest,
   signal: AbortSignal,
 ): Promise<FetchPageReply> {
-  // Hidden targets also end with the agent, whatever becomes of it.
+  // Hidden targets also end with the agent, whatever happens to it.
   const { targetId } = await pipe.send('Target.createTarget', { url: 'about:blank', hidden: true })
   try {
     const { sessionId } = await pipe.send('Target.attachToTarget', { targetId, flatten: true })
     return await new RenderedPage(pipe, sessionId).render(request, signal)
   } finally {
-    await pipe.send('Target.closeTarget', { targetId }).catch(() => {}) // It went with its Chromium.
+    await pipe.send('Target.closeTarget', { targetId }).catch(() => {}) // It ended with its Chromium.
   }
 }
 
@@ -69,7 +69,7 @@ class RenderedPage {
       this.#send('Network.enable'),
       this.#send('Page.setLifecycleEventsEnabled', { enabled: true }),
       this.#send('Page.addScriptToEvaluateOnNewDocument', { source: framesWithoutDisplay }),
-      // A page that takes itself for hidden may not draw what it is asked for.
+      // A page that considers itself hidden may not render.
       this.#send('Emulation.setFocusEmulationEnabled', { enabled: true }),
       this.#send('Page.setDownloadBehavior', { behavior: 'deny' }),
       accept_language !== undefined &&
@@ -77,7 +77,7 @@ class RenderedPage {
     ])
   }
 
-  /** Says whether the page has loaded in time. */
+  /** Returns whether the page has loaded in time. */
   async #open({ url, timeout_ms }: FetchPageRequest, signal: AbortSignal): Promise<boolean> {
     const over = Promise.withResolvers<'over'>()
     const timer = setTimeout(() => over.resolve('over'), Math.max(0, timeout_ms - readMilliseconds))
@@ -106,7 +106,7 @@ class RenderedPage {
     }
   }
 
-  /** Resolves when the network is idle and the document has stopped to change, or the signal aborts. */
+  /** Resolves when the network is idle and the document has stopped changing, or the signal aborts. */
   async #comeToRest(signal: AbortSignal): Promise<void> {
     const aborted = new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
     await Promise.race([this.#idle.promise, aborted])
@@ -124,7 +124,7 @@ class RenderedPage {
   }
 
   async #read({ max_bytes }: FetchPageRequest, isLoaded: boolean): Promise<FetchPageReply> {
-    // In a world of its own, where the page has changed nothing.
+    // In an isolated world, which the page cannot modify.
     const { executionContextId: contextId } = await this.#send(
       'Page.createIsolatedWorld',
       { frameId: this.#frameId },
@@ -163,7 +163,7 @@ class RenderedPage {
         'Network.responseReceived',
         own((params: CdpEventParams<'Network.responseReceived'>) => this.#noteAnswer(params)),
       ),
-      // It would hold the page up until somebody answers it.
+      // A dialog would block the page until somebody answers it.
       this.#pipe.on(
         'Page.javascriptDialogOpening',
         own(() => void this.#send('Page.handleJavaScriptDialog', { accept: false }).catch(() => {})),
@@ -175,7 +175,7 @@ class RenderedPage {
   }
 
   #noteLifecycle({ frameId, loaderId, name }: CdpEventParams<'Page.lifecycleEvent'>): void {
-    // Before its answer there is the empty page.
+    // Before the response the page is empty.
     if (frameId !== this.#frameId || loaderId !== this.#loaderId || !this.#answer) return
     if (name === 'load') this.#loaded.resolve()
     if (name === 'networkIdle') this.#idle.resolve()
@@ -185,7 +185,7 @@ class RenderedPage {
     if (type !== 'Document' || frameId !== this.#frameId) return
     const { status, mimeType } = response
     this.#loaderId = loaderId
-    // The document is text by now, and read as such.
+    // The document is now a UTF-8 string, and is returned as such.
     this.#answer = { status, contentType: `${mimeType || 'text/html'}; charset=utf-8` }
   }
 
@@ -206,8 +206,8 @@ function throwLate(cause: unknown): never {
 const sizeOfDocument = 'document.documentElement.textContent.length + "/" + document.getElementsByTagName("*").length'
 
 /**
- * Pages that nobody sees draw no frames, and many make their content in one, or when it is scrolled to. So frames come by
- * a timer, and every element is in sight.
+ * Hidden pages draw no frames, but many create their content in a frame or when scrolled to. So a timer triggers
+ * frames, and every element counts as visible.
  */
 const framesWithoutDisplay = `(() => {
   window.requestAnimationFrame = (callback) => setTimeout(() => callback(performance.now()), 16)
@@ -235,7 +235,7 @@ const framesWithoutDisplay = `(() => {
   }
 })()`
 
-/** Runs in the page. Open shadow trees are written as their content would stand in the document. */
+/** Runs in the page. Open shadow trees are written as if their content were in the document. */
 const readDocument = `function (maxLength) {
   const pieces = []
   let length = 0

@@ -1,4 +1,4 @@
-/** The lines that have gone (`-`) and that are new (`+`), in the order of each snapshot. Lines that only moved are neither. */
+/** Removed lines (`-`) and added lines (`+`) in the order of each snapshot. Lines that only moved are neither. */
 export function changedLines(before: readonly string[], after: readonly string[]): readonly string[] {
   return [
     ...missingFrom(after, before).map((line) => `- ${line}`),
@@ -6,7 +6,7 @@ export function changedLines(before: readonly string[], after: readonly string[]
   ]
 }
 
-/** Lines of `lines` that `others` lacks, as often as it lacks them. */
+/** Lines of `lines` missing from `others`, as often as they are missing. */
 function missingFrom(others: readonly string[], lines: readonly string[]): readonly string[] {
   const counts = new Map<string, number>()
   for (const line of others) counts.set(line.trim(), (counts.get(line.trim()) ?? 0) + 1)

@@ -9,7 +9,7 @@ export interface Mark {
   readonly height: number
 }
 
-/** Draws a box with its reference around each mark. The page itself is not changed. */
+/** Draws a box with its reference around each mark, without changing the page itself. */
 export function drawMarks(pipe: CdpPipe, png: string, marks: readonly Mark[]): Promise<string> {
   return inHiddenPage(pipe, async ({ send }) => {
     const expression = `(${draw})(${JSON.stringify(png)}, ${JSON.stringify(marks)})`
@@ -19,7 +19,7 @@ export function drawMarks(pipe: CdpPipe, png: string, marks: readonly Mark[]): P
   })
 }
 
-/** Runs in a page of ours. A picture may have more pixels than the page has CSS pixels. */
+/** Runs in a page of our own. A picture may have more pixels than the page has CSS pixels. */
 const draw = `async (png, marks) => {
   const image = new Image()
   image.src = 'data:image/png;base64,' + png

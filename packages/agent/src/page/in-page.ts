@@ -1,9 +1,9 @@
 /*
- * What runs in the frames of a page, in a world of its own beside the page's: what the page has changed of JavaScript does
- * not reach it. References are kept in that world, so they go with the document.
+ * Functions that run in the frames of a page, in an isolated world: the page's changes to JavaScript do not affect it.
+ * References are stored in that world, so they are lost with the document.
  */
 
-/** Declarations that all functions begin with. */
+/** Declarations at the beginning of all functions. */
 const shared = `
   const kept = (globalThis.berthPage ??= { next: 1, refs: new WeakMap(), elements: new Map() })
   const refOf = (element) => {
@@ -78,7 +78,7 @@ const shared = `
       : element.hasAttribute('onclick') || (element.hasAttribute('tabindex') && element.tabIndex >= 0) ||
         (getComputedStyle(element).cursor === 'pointer' && (!element.parentElement || getComputedStyle(element.parentElement).cursor !== 'pointer'))`
 
-/** The page as lines: `{ lines, isTruncated }`. Frames have a line with their number, given by the order in the document. */
+/** The page as lines: `{ lines, isTruncated }`. Frames have a line with their number in document order. */
 export const readSnapshot = `function (prefix, interactive, maxChars) {${shared}
   const lines = []
   let length = 0
@@ -275,7 +275,7 @@ export const findPoint = `function (ref) {${shared}
   return { fault: 'is covered by ' + role + (name ? ' ' + JSON.stringify(name) : '') + ' (' + (usable.has(role) ? 'e' + refOf(cover) : 'no reference') + ').' }
 }`
 
-/** Puts the focus into the element and selects what is in it: `{}` or `{ fault }`. */
+/** Focuses the element and selects its content: `{}` or `{ fault }`. */
 export const focusElement = `function (ref, mode) {${shared}
   const element = elementOf(ref)
   if (!element) return { fault: 'gone' }
@@ -314,7 +314,7 @@ export const chooseOptions = `function (ref, values) {${shared}
   const found = elementOf(ref)
   if (!found) return { fault: 'gone' }
   const element = found.tagName === 'OPTION' ? found.closest('select') : found
-  if (element?.tagName !== 'SELECT') return { fault: 'is no list of options.' }
+  if (element?.tagName !== 'SELECT') return { fault: 'is not a list of options.' }
   if (element.matches(':disabled')) return { fault: 'is disabled.' }
   if (values.length > 1 && !element.multiple) return { fault: 'takes one option only.' }
   const options = values.map((value) => [...element.options].find((option) => !option.disabled && (option.value === value || clean(option.label) === clean(value))))
@@ -332,7 +332,7 @@ export const getElement = `function (ref) {${shared}
   return elementOf(ref)
 }`
 
-/** What is in view, with its area: for the marks of a picture. */
+/** Visible elements with their areas, for marks on a picture. */
 export const findMarks = `function (maxMarks) {${shared}
   const marks = []
   for (const [ref, weak] of kept.elements) {
@@ -346,7 +346,7 @@ export const findMarks = `function (maxMarks) {${shared}
   return marks
 }`
 
-/** What a page shows, to find a text in it. */
+/** The visible text of a page, to search in it. */
 export const readText = `function () { return document.body?.innerText.slice(0, 2000000) ?? '' }`
 
 /** Whether the document is still being parsed. */

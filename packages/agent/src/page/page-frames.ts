@@ -10,15 +10,15 @@ const worldName = 'berth-page'
 /** A page that takes longer is busy or stuck. */
 export const answerLimitMilliseconds = 10_000
 
-/** The document of a frame, in a world of ours. */
+/** The document of a frame, in an isolated world of ours. */
 export interface PageFrame {
   readonly session: TargetSession
   readonly frameId: string
   readonly url: string
-  /** Empty for the page itself, else `f2`. */
+  /** Empty for the page itself, otherwise like `f2`. */
   readonly prefix: string
   readonly contextId: number
-  /** The target that the frame is in. */
+  /** The target that contains the frame. */
   readonly targetId: string
 }
 
@@ -27,11 +27,11 @@ interface World {
   readonly contextId: number
 }
 
-/** The frames of pages. Each document has one world of ours, in which the references of its elements are. */
+/** The frames of pages. Each document has one isolated world of ours, which stores the references of its elements. */
 export class PageFrames {
   readonly #browser: Browser
   readonly #sessions = new TargetSessions()
-  /** By frame. */
+  /** By frame id. */
   readonly #worlds = new Map<string, World>()
   readonly #prefixes = new Map<string, string>()
   #lastFrame = 0
@@ -44,7 +44,10 @@ export class PageFrames {
     return this.#sessions.get(await this.#browser.pipe(), targetId)
   }
 
-  /** The page first. Frames that do not answer are left out; a page that does not is an error. */
+  /**
+   * The page's own frame first. Frames that do not answer are left out; if the page itself does not answer, it is an
+   * error.
+   */
   async of(targetId: string): Promise<readonly PageFrame[]> {
     const pipe = await this.#browser.pipe()
     const [page] = await pageTargets(pipe, undefined, targetId)
@@ -56,7 +59,7 @@ export class PageFrames {
     return frames.flat()
   }
 
-  /** The frame of a reference, and its number there: `f2e5`. */
+  /** The frame of a reference such as `f2e5`, and the number of the element in it. */
   async ofRef(targetId: string, ref: string): Promise<{ readonly frame: PageFrame; readonly number: number }> {
     const [, prefix = '', number] = /^(f\d+)?e(\d+)$/.exec(ref) ?? []
     const frames =
@@ -79,7 +82,7 @@ export class PageFrames {
     return found.flat()
   }
 
-  /** Frames come and go while they are asked. */
+  /** Undefined if the frame has closed meanwhile. */
   async #worldOf(session: TargetSession, frameId: string, documentId: string): Promise<number | undefined> {
     const known = this.#worlds.get(frameId)
     if (known?.documentId === documentId) return known.contextId
@@ -97,7 +100,7 @@ export class PageFrames {
     return prefix
   }
 
-  /** Where the frame is in the page, in CSS pixels. */
+  /** The position of the frame in the page, in CSS pixels. */
   async offsetOf(
     { frameId, targetId }: PageFrame,
     pageId: string,
@@ -122,7 +125,6 @@ export class PageFrames {
 
 const maxKept = 1_000
 
-/** Calls a function in the frame. */
 export async function callIn<Result>(
   { session, contextId }: PageFrame,
   code: string,

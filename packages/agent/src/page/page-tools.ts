@@ -36,9 +36,9 @@ import { type Tab, Tabs } from './tabs.ts'
 
 const maxMarks = 200
 const lookMilliseconds = 100
-/** A document that is still being parsed is waited for, so long. */
+/** How long to wait for a document that is still being parsed. */
 const parseLimitMilliseconds = 5_000
-/** Of tabs whose last snapshot is kept, for its changes. */
+/** Number of tabs whose last snapshot is kept, to compute its changes. */
 const maxKeptSnapshots = 20
 
 interface Answer {
@@ -51,7 +51,7 @@ interface Place {
   readonly title: string
 }
 
-/** Pages for models: read as text with references, and controlled by them. */
+/** Pages for language models: read as text with references, which also control them. */
 export class PageTools {
   readonly #browser: Browser
   readonly tabs: Tabs
@@ -81,7 +81,7 @@ export class PageTools {
         interactive,
         Math.max(0, left),
       )
-      // A frame may leave, or hang, while the page does not.
+      // A frame may close or hang while the page does not.
       const found = isPage ? await read : await read.catch(() => undefined)
       if (!found || (!isPage && found.lines.length === 0)) continue
       const own = isPage
@@ -116,7 +116,7 @@ export class PageTools {
     const loaded = Promise.withResolvers<void>()
     const stops = [
       session.on('Page.loadEventFired', () => loaded.resolve()),
-      // These have no load event.
+      // Navigations within a document have no load event.
       session.on('Page.navigatedWithinDocument', () => loaded.resolve()),
       session.on('Page.frameNavigated', ({ type }) => {
         if (type === 'BackForwardCacheRestore') loaded.resolve()
@@ -127,7 +127,7 @@ export class PageTools {
       if (url !== undefined) {
         const { errorText, loaderId } = await session.send('Page.navigate', { url: withScheme(url) }, limit + 5_000)
         if (errorText) throw new BerthError('navigation_failed', { reason: `${errorText}.` })
-        // Within the document: there is no load.
+        // A navigation within the document: there is no load.
         if (!loaderId) loaded.resolve()
       } else if (history === 'reload') await session.send('Page.reload')
       else await this.#goInHistory(session, history === 'back' ? -1 : 1)
@@ -220,7 +220,7 @@ export class PageTools {
     await session
       .send('DOM.setFileInputFiles', { files: [...paths], objectId: result.objectId })
       .catch((cause: unknown) => {
-        throw new BerthError('element_not_usable', { ref, reason: 'is no field for files.' }, { cause })
+        throw new BerthError('element_not_usable', { ref, reason: 'is not a file field.' }, { cause })
       })
   }
 
@@ -290,7 +290,7 @@ export class PageTools {
     return texts.join('\n')
   }
 
-  /** Waits while the document is parsed: what is there so far is little. */
+  /** Waits while the document is being parsed: its content is incomplete. */
   async #parsed({ targetId }: Tab): Promise<void> {
     const end = performance.now() + parseLimitMilliseconds
     while (performance.now() < end) {
@@ -318,7 +318,7 @@ export class PageTools {
     }
   }
 
-  /** A page that shows a dialog takes its input when the dialog is answered: nobody waits for that. */
+  /** Does not wait if the page shows a dialog: it takes the input after the dialog is answered. */
   async #input(
     session: TargetSession,
     method: 'Input.dispatchMouseEvent' | 'Input.dispatchKeyEvent' | 'Input.insertText',

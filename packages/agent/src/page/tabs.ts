@@ -1,6 +1,6 @@
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Browser } from '../browser/browser.ts'
-import type { CdpPipe } from '../browser/cdp-pipe.ts'
+import { closeTab } from '../browser/targets/close-tab.ts'
 import { tabsByActivity } from '../browser/targets/tabs.ts'
 
 export interface Tab {
@@ -10,7 +10,7 @@ export interface Tab {
   readonly title: string
 }
 
-/** Tabs by short names, which models repeat without an error. A name is never given twice. */
+/** Tabs with short names, which language models repeat without errors. A name is never reused. */
 export class Tabs {
   readonly #browser: Browser
   readonly #ids = new Map<string, string>()
@@ -20,7 +20,7 @@ export class Tabs {
     this.#browser = browser
   }
 
-  /** The one in front comes first. */
+  /** The front tab first. */
   async list(): Promise<readonly Tab[]> {
     const [pipe, endpoint] = await Promise.all([this.#browser.pipe(), this.#browser.endpoint()])
     const [order, { targetInfos }] = await Promise.all([tabsByActivity(endpoint), pipe.send('Target.getTargets')])
@@ -32,7 +32,7 @@ export class Tabs {
     })
   }
 
-  /** The tab of the name, or the one in front. */
+  /** The tab with this name, or the front tab. */
   async find(id: string | undefined): Promise<Tab> {
     const tabs = await this.list()
     const tab = id === undefined ? tabs[0] : tabs.find((each) => each.id === id)
@@ -49,19 +49,14 @@ export class Tabs {
 
   async activate(id: string): Promise<void> {
     const { targetId } = await this.find(id)
-    await this.#send('Target.activateTarget', targetId)
+    const pipe = await this.#browser.pipe()
+    await pipe.send('Target.activateTarget', { targetId }).catch(throwClosed)
   }
 
+  /** Resolves when the tab is in no list any more. */
   async close(id: string): Promise<void> {
     const { targetId } = await this.find(id)
-    await this.#send('Target.closeTarget', targetId)
-  }
-
-  async #send(method: 'Target.activateTarget' | 'Target.closeTarget', targetId: string): Promise<void> {
-    const pipe: CdpPipe = await this.#browser.pipe()
-    await pipe.send(method, { targetId }).catch((cause: unknown) => {
-      throw new BerthError('target_not_found', { reason: 'tab_id: the tab has just closed.' }, { cause })
-    })
+    await closeTab(await this.#browser.pipe(), targetId).catch(throwClosed)
   }
 
   #idOf(targetId: string): string {
@@ -69,4 +64,8 @@ export class Tabs {
     this.#ids.set(targetId, id)
     return id
   }
+}
+
+function throwClosed(cause: unknown): never {
+  throw new BerthError('target_not_found', { reason: 'tab_id: the tab has just closed.' }, { cause })
 }

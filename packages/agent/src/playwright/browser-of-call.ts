@@ -10,9 +10,9 @@ export interface BrowserOfCall {
   readonly page: Page
   readonly targetId: string
   readonly created: boolean
-  /** Whether the tab that was asked for is there, but does not answer. */
+  /** Whether the requested tab exists but does not answer. */
   readonly isInsteadOfStuck: boolean
-  /** Ends the connection; what the call has done to tabs stays, and what Playwright held does not. */
+  /** Ends the connection. The call's changes to tabs remain; Playwright's settings do not. */
   close(): Promise<void>
 }
 
@@ -24,7 +24,7 @@ interface OpenOptions {
   readonly patienceMilliseconds: number
 }
 
-/** Connects Playwright to the browser, with the tab that the call is for. */
+/** Connects Playwright to the browser, with the tab of the call. */
 export async function openBrowser({
   chromium,
   gate,
@@ -34,9 +34,9 @@ export async function openBrowser({
 }: OpenOptions): Promise<BrowserOfCall> {
   const known = tab.kind === 'shown' ? (await tabsByActivity(address))[0] : tab.targetId
   const connection = await GatedConnection.open(gate, address, { targetId: known, patienceMilliseconds })
-  // Before Playwright comes, so that it finds the tab there, and with it no moment in which it is another one.
+  // Before Playwright connects, so that it never sees another tab first.
   const opened = known === undefined || !(await isOpen(connection, known)) ? await newTab(connection, tab) : undefined
-  // What is not ours to change for the others: where downloads go, fonts, media (the gate adds what clicks need).
+  // Without defaults that would affect other clients: download location, fonts, media (the gate adds what clicks need).
   const browser = await chromium.connectOverCDP(connection, { noDefaults: true, isLocal: true, timeout: 0 })
   const [context] = browser.contexts() as [BrowserContext]
   const close = async () => {
@@ -66,7 +66,7 @@ async function isOpen(connection: GatedConnection, targetId: string): Promise<bo
   )
 }
 
-/** An executor's own tab stays behind the one that people and other callers look at. */
+/** An executor's own tab opens behind the one that people and other callers look at. */
 async function newTab(connection: GatedConnection, { kind }: TabChoice): Promise<string> {
   const { targetId } = await connection.command('Target.createTarget', {
     url: 'about:blank',
@@ -79,7 +79,10 @@ function pageOf(context: BrowserContext, targetId: string): Page | undefined {
   return context.pages().find((page) => targetOf(page) === targetId)
 }
 
-/** Playwright keeps it to itself; to ask each page would take a round trip for each tab, and one that hangs for ever. */
+/**
+ * Playwright does not expose the target id, and querying each page would take a round trip per tab, or forever for one
+ * that hangs.
+ */
 function targetOf(page: Page): string {
   const { _connection: connection } = page as unknown as { _connection: { toImpl(page: Page): PageImplementation } }
   return connection.toImpl(page).delegate._targetId

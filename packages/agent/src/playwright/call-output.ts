@@ -1,7 +1,7 @@
 import type { Channel } from '../script-process/captured-output.ts'
 import { maxOutputCharacters } from './executor-messages.ts'
 
-/** What a call writes, up to a limit for each stream. */
+/** The output of a call, up to a limit for each stream. */
 export class CallOutput {
   readonly #send: (channel: Channel, text: string) => void
   #isOpen = false
@@ -16,7 +16,7 @@ export class CallOutput {
     this.#left = { stdout: maxOutputCharacters, stderr: maxOutputCharacters }
   }
 
-  /** What is written from now on belongs to no call. */
+  /** Later output belongs to no call. */
   close(): void {
     this.#isOpen = false
   }
@@ -25,6 +25,6 @@ export class CallOutput {
     const left = this.#left[channel]
     if (!this.#isOpen || left === 0 || text === '') return
     this.#left[channel] = Math.max(left - text.length, 0)
-    this.#send(channel, text.length <= left ? text : `${text.slice(0, left)}\n[more was written and is left out]\n`)
+    this.#send(channel, text.length <= left ? text : `${text.slice(0, left)}\n[further output was left out]\n`)
   }
 }

@@ -16,17 +16,17 @@ interface CodeRunnerOptions {
   readonly gate: Worker
   readonly webmcp: object
   readonly library: Promise<{ readonly chromium: typeof chromium }>
-  /** Where the code would lie if it were a file. */
+  /** The path that the code would have if it were a file. */
   readonly codeFile: string
 }
 
 /**
- * Runs one piece of code after the other. Each has a connection to the browser of its own: what it set up there goes
- * with it, and between calls nothing of ours answers dialogs or holds up new tabs that are for somebody else.
+ * Runs one piece of code at a time. Each has its own connection to the browser: its settings end with the connection,
+ * and between calls nothing answers dialogs or delays new tabs of other clients.
  */
 export class CodeRunner {
   readonly #options: CodeRunnerOptions
-  /** The end of the connection before. */
+  /** Settles when the previous connection has ended. */
   #left: Promise<unknown> = Promise.resolve()
   #isRunning = false
   readonly #leftovers = new Leftovers()
@@ -53,7 +53,7 @@ export class CodeRunner {
     } catch (thrown) {
       this.#finish(failureOf(thrown))
     }
-    this.#left = Promise.resolve(browser?.close()).catch(() => {}) // It is gone in any case.
+    this.#left = Promise.resolve(browser?.close()).catch(() => {}) // The connection ends in any case.
     await this.#left
     for (const name of Object.getOwnPropertyNames(globalThis)) {
       if (!names.has(name)) Reflect.deleteProperty(globalThis, name)
@@ -61,13 +61,13 @@ export class CodeRunner {
     this.#options.line.send({ type: 'settled', isClean: await this.#leftovers.areNone() })
   }
 
-  /** Ends the call that runs with an error that nothing in it has caught; `told` comes when the agent knows. */
+  /** Ends the running call with an uncaught error; `told` is called when the agent knows. */
   fail(error: unknown, told: () => void): void {
     if (this.#isRunning) this.#finish(failureOf(error), told)
     else told()
   }
 
-  /** Undefined when the browser could not be reached, and the agent was told. */
+  /** Undefined if the browser could not be reached; the agent has then been told. */
   async #open({ browser: address, tab, patienceMilliseconds }: RunMessage): Promise<BrowserOfCall | undefined> {
     const { line, gate, output } = this.#options
     const { chromium } = await this.#options.library
@@ -93,7 +93,10 @@ export class CodeRunner {
   }
 }
 
-/** The value as it goes over the wire, made here: what it does when it is read must not happen to the agent. */
+/**
+ * Serializes the value for the wire. It happens here because reading it may run code of the caller, which must not run
+ * in the agent.
+ */
 function serialized(value: unknown): { result?: unknown } {
   if (value === undefined) return {}
   let text: string | undefined
@@ -119,7 +122,7 @@ function failureOf(thrown: unknown): RunOutcome {
   }
 }
 
-/** Without the calls that led to the code. */
+/** Without the frames that led to the code. */
 function stackOfCode(stack: string): string {
   const lines = stack.split('\n')
   const ours = lines.findIndex((line) => line.startsWith('    at ') && line.includes(import.meta.filename))

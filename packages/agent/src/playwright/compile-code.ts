@@ -1,14 +1,14 @@
 import { stripTypeScriptTypes } from 'node:module'
 import { constants, Script } from 'node:vm'
 
-/** What code finds by name, in the order of the arguments that `compileCode`'s function takes. */
+/** Variables of the code, in the order of the parameters of the compiled function. */
 const variables = ['page', 'context', 'browser', 'webmcp', 'require']
 
 type CompiledCode = (...values: unknown[]) => Promise<unknown>
 
 /**
- * Makes a function of the body of one, in TypeScript or JavaScript. Lines are counted as the caller wrote them, and
- * imports are looked for where `besideFile` lies.
+ * Compiles a function body in TypeScript or JavaScript. Line numbers match the caller's code, and imports are resolved
+ * from `besideFile`.
  */
 export function compileCode(code: string, besideFile: string): CompiledCode {
   const source = withoutTypes(`(async (${variables.join(', ')}) => {\n${code}\n})`)
@@ -24,10 +24,10 @@ function withoutTypes(source: string): string {
   try {
     return stripTypeScriptTypes(source)
   } catch (error) {
-    // Enums and namespaces come here too: they are more than types.
+    // Also enums and namespaces, which are more than types.
     const { message } = error as Error
     const syntaxError = new SyntaxError(message, { cause: error })
-    syntaxError.stack = `SyntaxError: ${message}` // The rest would be the calls in here.
+    syntaxError.stack = `SyntaxError: ${message}` // The rest of the stack consists of calls in this program.
     throw syntaxError
   }
 }

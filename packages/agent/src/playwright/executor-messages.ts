@@ -1,42 +1,42 @@
 import type { Answer, Question } from '../script-process/agent-questions.ts'
 
-/** Largest message of an executor: a result of the limit below as JSON, with what belongs to it. */
+/** Largest message of an executor: a result of the maximum size below as JSON, and its envelope. */
 export const maxMessageBytes = 24 * 1024 * 1024
 export const maxResultBytes = 16 * 1024 * 1024
-/** Of each stream, for one call. */
+/** Per stream and call. */
 export const maxOutputCharacters = 1024 * 1024
 
-/** Where Chromium's DevTools server listens. */
+/** The address of Chromium's DevTools server. */
 export interface BrowserAddress {
   readonly port: number
   readonly browserPath: string
 }
 
-/** Which tab a call works in: the one that is shown, or one of the executor's own; absent when it has none yet. */
+/** The tab of a call: the visible one, or the executor's own, whose id is absent until it exists. */
 export type TabChoice = { readonly kind: 'shown' } | { readonly kind: 'own'; readonly targetId?: string }
 
-/** What the agent tells an executor. */
+/** Messages from the agent to an executor. */
 export type ToExecutor =
   | {
       readonly type: 'run'
       readonly code: string
       readonly browser: BrowserAddress
       readonly tab: TabChoice
-      /** How long the tab that the call is for may take to answer. */
+      /** How long the tab of the call may take to answer. */
       readonly patienceMilliseconds: number
     }
   | Answer
 
-/** What an executor tells the agent of the call that it runs. */
+/** Messages from an executor to the agent about the running call. */
 export type FromExecutor =
   | { readonly type: 'tab'; readonly targetId: string; readonly created: boolean }
   | { readonly type: 'output'; readonly channel: 'stdout' | 'stderr'; readonly text: string }
   | Question
-  /** There is no browser at the address; the code has not begun. */
+  /** There is no browser at the address; the code has not started. */
   | { readonly type: 'unreached'; readonly reason: string }
-  /** `isSpoiled`: nobody knows what state the process is in, and no other call should meet it. */
+  /** `isSpoiled`: the state of the process is unknown, and it must not run another call. */
   | { readonly type: 'done'; readonly outcome: RunOutcome; readonly isSpoiled: boolean }
-  /** After `done`: the connection of the call is closed. `isClean`: nothing of its code goes on. */
+  /** After `done`: the connection of the call is closed. `isClean`: nothing started by its code is still running. */
   | { readonly type: 'settled'; readonly isClean: boolean }
 
 export type RunOutcome =

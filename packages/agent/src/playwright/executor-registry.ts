@@ -5,16 +5,17 @@ import {
 } from '@berth/contract/agent/operations/playwright-operations.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Browser } from '../browser/browser.ts'
+import { closeTab } from '../browser/targets/close-tab.ts'
 import { Executor, type ExecutorOptions, type Run } from './executor.ts'
 
-/** Besides the default one. */
+/** In addition to the default one. */
 export const maxNamedExecutors = 8
 
 interface ExecutorsOptions extends Omit<ExecutorOptions, 'hasOwnTab' | 'endpoint'> {
   readonly browser: Browser
 }
 
-/** The default executor, which works in the tab that is shown, and those that callers name, each with a tab of its own. */
+/** The default executor, which works in the visible tab, and named executors with a tab of their own. */
 export class Executors {
   readonly #options: ExecutorsOptions
   readonly #executors = new Map<string, Executor>()
@@ -24,7 +25,7 @@ export class Executors {
     this.#executors.set(defaultExecutor, this.#create(false))
   }
 
-  /** Undefined when there is no room for another executor of that name. */
+  /** Undefined if no further executor can be added. */
   run(name: string, run: Run): Promise<ExecutePlaywrightResult> | undefined {
     const executor = this.#executors.get(name) ?? this.#add(name)
     return executor?.run(run)
@@ -45,7 +46,7 @@ export class Executors {
     })
   }
 
-  /** The default one is there again at once, with a process to come. */
+  /** The default executor is recreated immediately and starts its process later. */
   async delete(name: string, closesTab: boolean): Promise<void> {
     const executor = this.#executors.get(name)
     if (!executor) throw new BerthError('executor_not_found', { name })
@@ -54,8 +55,7 @@ export class Executors {
     executor.stop('executor was deleted')
     const { targetId } = executor
     if (!closesTab || targetId === undefined) return
-    const pipe = await this.#options.browser.pipe()
-    await pipe.send('Target.closeTarget', { targetId }).catch(() => {}) // It was closed before.
+    await closeTab(await this.#options.browser.pipe(), targetId).catch(() => {}) // The tab was closed before.
   }
 
   #add(name: string): Executor | undefined {
@@ -66,7 +66,7 @@ export class Executors {
     return executor
   }
 
-  /** Its tab goes with the browser, and so does an executor that was made for it. */
+  /** An executor's tab ends with the browser, and so does the executor. */
   async #endWithBrowser(name: string, executor: Executor): Promise<void> {
     await (await this.#options.browser.endpoint().catch(() => undefined))?.ended
     if (this.#executors.get(name) !== executor) return

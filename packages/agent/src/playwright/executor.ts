@@ -12,18 +12,18 @@ import {
   type ToExecutor,
 } from './executor-messages.ts'
 
-/** An executor that nobody uses gives its memory back; its tab stays, and the next call costs what a first one does. */
+/** An idle executor frees its memory; its tab stays, and the next call takes as long as a first one. */
 const idleLimitMilliseconds = 300_000
 const endOfBrowserMilliseconds = 2_000
-/** Code whose tab hangs gets another one, and most of its time. */
+/** Code whose tab hangs gets another tab, and most of its time. */
 const maxPatienceMilliseconds = 5_000
-/** To close the connection of a call and look for what it has left. */
+/** Time to close the connection of a call and check for what it has left running. */
 const settleMilliseconds = 1_500
 
 export interface ExecutorOptions {
   readonly endpoint: () => Promise<DevToolsEndpoint>
   readonly environment: () => Promise<Readonly<Record<string, string>>>
-  /** `patchright` leaves less for pages to find out, and does less for those that look from outside. */
+  /** `patchright` is harder for pages to detect, but supports less of the API. */
   readonly library: 'playwright' | 'patchright'
   readonly hasOwnTab: boolean
   readonly now: () => Date
@@ -33,7 +33,7 @@ export interface ExecutorOptions {
 export interface Run {
   readonly code: string
   readonly timeoutSeconds: number
-  /** Aborts when the caller leaves: then nobody waits for what the code does, and it is ended. */
+  /** Aborts when the caller disconnects, which ends the code. */
   readonly signal: AbortSignal
 }
 
@@ -45,15 +45,15 @@ interface RunningCall {
   tab: { target_id: string; created: boolean } | undefined
   /** How long the tab may take to answer. */
   readonly patienceMilliseconds: number
-  /** Settles with the end of the browser that the code was sent to. */
+  /** Settles when the browser of this code has ended. */
   browserEnded: Promise<unknown>
 }
 
 type Process = ScriptProcess<ToExecutor, FromExecutor>
 
 /**
- * Runs the code of one caller after the other. The process stays for the next call when nothing of the code goes on in it;
- * else it is ended, with all that it has started, and another is made ready.
+ * Runs the code of one caller at a time. If nothing started by the code is still running, the process stays for the
+ * next call; otherwise it is killed with everything it has started, and replaced.
  */
 export class Executor {
   readonly createdAt: Date
@@ -64,12 +64,12 @@ export class Executor {
   #call: RunningCall | undefined
   readonly #queue = new Queue()
   #waiting = 0
-  /** Changes with each stop: calls that came before it are not begun. */
+  /** Replaced at each stop: earlier calls that wait are then not started. */
   #stopped = new AbortController()
   #idle: NodeJS.Timeout | undefined
-  /** What the process says of its state after a call. */
+  /** The report of the process about its state after a call. */
   #report = Promise.withResolvers<boolean>()
-  /** Settles when the process is fit for the next call, or has been replaced. */
+  /** Settles when the process is ready for the next call, or has been replaced. */
   #settled: Promise<void> = Promise.resolve()
 
   constructor(options: ExecutorOptions) {
@@ -102,7 +102,7 @@ export class Executor {
     }
   }
 
-  /** Ends the process; calls that run or wait fail with the reason. */
+  /** Ends the process; running and waiting calls fail with the reason. */
   stop(reason: string): void {
     clearTimeout(this.#idle)
     this.#stopped.abort(reason)
@@ -112,7 +112,7 @@ export class Executor {
   }
 
   async #runNow({ code, timeoutSeconds, signal }: Run): Promise<ExecutePlaywrightResult> {
-    if (signal.aborted) return { success: false, error: 'the caller has left' }
+    if (signal.aborted) return { success: false, error: 'the caller has disconnected' }
     const { signal: stopped } = this.#stopped
     await settledOrStopped(this.#settled, stopped)
     if (stopped.aborted) return { success: false, error: stopped.reason }
@@ -132,7 +132,7 @@ export class Executor {
     }
     const timeoutMilliseconds = timeoutSeconds * 1000
     const timer = setTimeout(() => spoil(`Execution timed out after ${timeoutMilliseconds}ms`), timeoutMilliseconds)
-    const leave = () => spoil('the caller has left')
+    const leave = () => spoil('the caller has disconnected')
     signal.addEventListener('abort', leave)
     this.#call = call
     try {
@@ -160,7 +160,7 @@ export class Executor {
     )
   }
 
-  /** A browser that has just died refuses before its end is known: then the next one is waited for. */
+  /** A browser that has just died refuses connections before its end is known; in that case, waits for the next one. */
   async #beginAgain(call: RunningCall, reason: string): Promise<void> {
     const late = delay(endOfBrowserMilliseconds, 'late', { ref: false })
     const first = await Promise.race([call.browserEnded.then(() => 'ended'), late])
@@ -186,7 +186,7 @@ export class Executor {
     })
     this.#process = process
     void process.ended.then((how) => {
-      if (this.#process !== process) return // It was ended on purpose, and the call knows why.
+      if (this.#process !== process) return // It was stopped deliberately, and the call has the reason.
       this.#process = undefined
       this.#call?.end({ success: false, error: `The process of the code has ended: ${how}` })
     })
@@ -198,7 +198,7 @@ export class Executor {
     this.#process = undefined
   }
 
-  /** The next call should not have to wait for a process to start. */
+  /** Starts a new process now, so that the next call does not wait for it. */
   #replaceProcess(): void {
     this.#endProcess()
     const stopped = this.#stopped
@@ -206,11 +206,11 @@ export class Executor {
       (variables) => {
         if (this.#stopped === stopped) this.#running(variables)
       },
-      () => {}, // The next call will be told.
+      () => {}, // The next call reports the error.
     )
   }
 
-  /** Code ends with its call: what it has started is ended, and a process in which any of it goes on too. */
+  /** Code ends with its call: kills what it has started, and the process too if something in it is still running. */
   async #settle(process: Process, report: Promise<boolean>): Promise<void> {
     const late = delay(settleMilliseconds, false, { ref: false })
     const [isClean, hadChildren] = await Promise.all([Promise.race([report, late]), process.killDescendants()])

@@ -12,17 +12,17 @@ interface CdpMessage {
   readonly sessionId?: string
 }
 
-/** Above the ids of Playwright, below those of the gate. */
+/** Above Playwright's ids and below those of the gate. */
 const firstOwnId = 500_000_000
 
 /**
- * A connection to the browser for one call, through the gate. It is Playwright's transport, and before Playwright
- * begins, the way to ask for a tab.
+ * A connection to the browser for one call, through the gate. It is Playwright's transport, and opens the tab before
+ * Playwright connects.
  */
 export class GatedConnection implements ConnectOverCDPTransport {
   onmessage?: (message: object) => void
   onclose?: (reason?: string) => void
-  /** Settles when the connection has ended, whoever ended it. */
+  /** Settles when the connection has ended, for any reason. */
   readonly closed: Promise<void>
   readonly #gate: Worker
   readonly #closed = Promise.withResolvers<void>()
@@ -42,7 +42,7 @@ export class GatedConnection implements ConnectOverCDPTransport {
     return gate
   }
 
-  /** `targetId` is the tab that the call is for. */
+  /** `targetId` is the tab of the call. */
   static async open(
     gate: Worker,
     { port, browserPath }: BrowserAddress,
@@ -54,7 +54,7 @@ export class GatedConnection implements ConnectOverCDPTransport {
     return connection
   }
 
-  /** A command of our own, beside Playwright's. */
+  /** Sends a command of our own beside those of Playwright. */
   command(method: string, params: object = {}): Promise<Record<string, unknown>> {
     const id = ++this.#lastOwnId
     const answer = Promise.withResolvers<Record<string, unknown>>()
@@ -64,7 +64,7 @@ export class GatedConnection implements ConnectOverCDPTransport {
   }
 
   send(message: CdpMessage): void {
-    // The browser is everybody's: this ends the call's connection, as for any other client.
+    // The browser is shared: this ends the call's connection, as for any other client.
     if (message.method === 'Browser.close') {
       const { id, sessionId } = message
       queueMicrotask(() => this.onmessage?.({ id, result: {}, ...(sessionId && { sessionId }) }))

@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { Leftovers } from './leftovers.ts'
 
-/** What code may do, and whether nothing of it goes on; each returns how to end it. */
+/** Code that is clean or leaves something running; each function returns how to stop it. */
 const codes: Readonly<Record<string, readonly [isClean: boolean, run: () => unknown]>> = {
   'does nothing': [true, () => {}],
   'waits for a timer': [true, () => delay(5)],

@@ -1,21 +1,21 @@
 import { createHook } from 'node:async_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** What can run code later: timers, also those that keep no process alive, and whatever waits for the system. */
+/** Resources that can run code later: timers, including unreferenced ones, and pending system operations. */
 const active = /^(Timeout|Immediate|WORKER|MESSAGEPORT|STATWATCHER|FSREQ.*|FILEHANDLECLOSEREQ|.*WRAP)$/
 
-/** What is on its way to its end may take so long to get there. */
+/** How long ending resources may take. */
 const patienceMilliseconds = 200
 const pollMilliseconds = 10
 const looks = 2
 
-/** Finds what code has left behind that would go on after it. */
+/** Detects what code has left running. */
 export class Leftovers {
   readonly #open = new Set<number>()
   #isCounting = false
   #listeners = 0
   readonly #hook = createHook({
-    trackPromises: false, // They cost much, and without anything else in here none of them goes on.
+    trackPromises: false, // Tracking promises is expensive, and without another resource none of them continues.
     init: (id, type) => {
       if (this.#isCounting && active.test(type)) this.#open.add(id)
     },
@@ -32,22 +32,22 @@ export class Leftovers {
     await over
   }
 
-  /** Before anything of a call. */
+  /** Called before a call begins. */
   expectNone(): void {
     this.#open.clear()
     this.#listeners = listenersOfProcess()
   }
 
-  /** Just before its code: what the connection to the browser takes before is none of it. */
+  /** Called just before the code runs, so that resources of the browser connection do not count. */
   beginCounting(): void {
     this.#isCounting = true
     this.#hook.enable()
   }
 
-  /** Whether nothing that has begun with the code goes on; the connection is closed by then. */
+  /** Whether nothing started by the code is still running; the connection is closed by then. */
   async areNone(): Promise<boolean> {
     const end = performance.now() + patienceMilliseconds
-    // Between one wait and the next of the same code there is a moment without any: it is looked for twice.
+    // Between two waits of the same code there may be a moment with none, so it checks twice.
     for (let quietLooks = 0; quietLooks < looks && performance.now() < end; ) {
       quietLooks = this.#open.size === 0 ? quietLooks + 1 : 0
       await this.#pause(quietLooks > 0 ? 1 : pollMilliseconds)

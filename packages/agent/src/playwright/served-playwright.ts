@@ -33,7 +33,7 @@ export function servedPlaywright(context: OperationContext, webMcp: WebMcp): rea
   ]
 }
 
-/** An error with the list of what there is, so that the caller can choose which to delete. */
+/** An error with the list of executors, so that the caller can choose which to delete. */
 async function limitReached(executors: Executors): Promise<Content> {
   const error = new BerthError('executor_limit_reached', { limit: maxNamedExecutors })
   const body = { ...errorBody(error), executors: await executors.list() }

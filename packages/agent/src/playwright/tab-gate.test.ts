@@ -8,7 +8,7 @@ interface Message {
   readonly sessionId?: string
 }
 
-/** A gate between two ends that only write down what they get; the client has asked for all tabs. */
+/** A gate between two ends that only record messages; the client has attached to all tabs. */
 function startGate(targetId?: string) {
   const [toChromium, toClient]: [Message[], Message[]] = [[], []]
   const gate = new TabGate({
@@ -20,7 +20,7 @@ function startGate(targetId?: string) {
   gate.fromClient(JSON.stringify({ id: 2, method: 'Target.setAutoAttach', params: {} }))
   return {
     gate,
-    /** What the client has been told: events by their session, answers by their id. */
+    /** Messages to the client: events with their session, responses with their id. */
     told: () =>
       toClient.map(({ id, params }: Message & { params?: { sessionId?: string } }) => id ?? params?.sessionId),
     attach: (name: string, waitingForDebugger = false) =>

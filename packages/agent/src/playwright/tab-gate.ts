@@ -1,9 +1,9 @@
-/** Above every id that a client counts to. */
+/** Above all ids that a client uses. */
 const firstOwnId = 1_000_000_000
 const ownAnswer = '{"id":1000'
-/** A tab that takes longer to answer is left out until it does. */
+/** A tab that takes longer to answer is hidden until it does. */
 const patienceMilliseconds = 500
-/** A client that is well lets a new target go on within a few milliseconds. */
+/** A responsive client resumes a new target within milliseconds. */
 const pauseLimitMilliseconds = 1_000
 
 interface CdpMessage {
@@ -23,25 +23,25 @@ interface TargetInfo {
 }
 
 interface TabGateOptions {
-  /** The tab that the call is for, as far as it is known yet. */
+  /** The tab of the call, if it is known yet. */
   readonly targetId: string | undefined
-  /** That tab is given more than others: it may be busy with something that ends. */
+  /** Limit for that tab, longer than for others: it may be busy for a while. */
   readonly patienceMilliseconds: number
   readonly toChromium: (text: string) => void
   readonly toClient: (text: string) => void
 }
 
 /**
- * Stands between Playwright and Chromium. Playwright waits for every tab when it connects, and makes every new tab of
- * the browser, whoever opens it, wait for itself. So a tab that does not answer (an endless loop, an open dialog) is
- * shown to it only when it does, and a new tab does not wait for an executor whose code never yields.
+ * Filters messages between Playwright and Chromium. When Playwright connects, it waits for every tab, and it pauses
+ * every new tab of the browser, whoever opens it. So a tab that does not answer (an endless loop, an open dialog) is
+ * hidden from it until it does, and new tabs do not wait for an executor whose code blocks.
  */
 export class TabGate {
   readonly #options: TabGateOptions
   #lastOwnId = firstOwnId
-  /** Tabs that were asked for a sign of life, by the id of the question: what the client will be told then. */
+  /** Tabs that were asked to respond, by command id, with the event that the client will then get. */
   readonly #asked = new Map<number, { readonly sessionId: string; readonly attached: string; isAwaited: boolean }>()
-  /** The answer to the client's first question for all tabs, while it is held back. */
+  /** The response to the client's first attach to all tabs, while it is held back. */
   #firstAttach: { readonly id: number; answer?: string } | undefined
   readonly #paused = new Map<string, NodeJS.Timeout>()
 
@@ -59,7 +59,7 @@ export class TabGate {
     this.#options.toChromium(text)
   }
 
-  /** Looks at how a message begins, which is Chromium's own; what pages say comes later in it. */
+  /** Examines the beginning of a message, which is Chromium's own; data of pages follows later in it. */
   fromChromium(text: string): void {
     if (text.startsWith(ownAnswer)) this.#takeSignOfLife((JSON.parse(text) as CdpMessage).id as number)
     else if (text.startsWith('{"method":"Target.attachedToTarget"')) this.#takeAttached(text)
@@ -79,7 +79,7 @@ export class TabGate {
     const { params = {}, sessionId: parent } = JSON.parse(text) as CdpMessage
     const { sessionId = '', waitingForDebugger, targetInfo } = params
     const isTab = parent === undefined && targetInfo?.type === 'page'
-    // As Playwright itself does by default: a tab behind others takes clicks and keys like the one in front.
+    // Playwright does this by default: a background tab then handles clicks and keys like the front one.
     if (isTab) this.#ask('Emulation.setFocusEmulationEnabled', { enabled: true }, sessionId)
     if (waitingForDebugger) this.#pause(sessionId)
     if (isTab && !waitingForDebugger) this.#askForLife(sessionId, targetInfo, text)
@@ -119,7 +119,7 @@ export class TabGate {
   #answerFirstAttach(): void {
     const answer = this.#firstAttach?.answer
     if (answer === undefined || [...this.#asked.values()].some(({ isAwaited }) => isAwaited)) return
-    this.#firstAttach = { id: -1 } // There is no second first.
+    this.#firstAttach = { id: -1 } // There is only one first attach.
     this.#options.toClient(answer)
   }
 

@@ -1,6 +1,6 @@
 const firstBytes = 64 * 1024
 
-/** The first bytes of what comes, in one piece of memory: a program may write them one by one. */
+/** The first bytes of an output in one buffer: a program may write single bytes. */
 export class BoundedOutput {
   readonly #limitBytes: number
   #bytes: Buffer = Buffer.alloc(0)
@@ -11,7 +11,7 @@ export class BoundedOutput {
     this.#limitBytes = limitBytes
   }
 
-  /** Whether there was more than fits. */
+  /** Whether output was discarded. */
   get isCut(): boolean {
     return this.#isCut
   }

@@ -6,9 +6,9 @@ import { BerthError } from '@berth/contract/errors.ts'
 import type { OperationContext } from '../operations/served-operation.ts'
 import { familyVariable, sessionEnvironment } from './process-environment.ts'
 
-/** A command that may run, with all that it needs. */
+/** A validated command with everything needed to run it. */
 export interface Command {
-  /** Every process that it starts, and they in turn, have it in their environment. */
+  /** All its descendant processes have this in their environment. */
   readonly id: string
   readonly program: string
   readonly args: readonly string[]
@@ -16,7 +16,7 @@ export interface Command {
   readonly environment: Readonly<Record<string, string>>
 }
 
-/** Checks what was asked for against the machine, and completes it. */
+/** Validates the request against the machine, and completes it. */
 export async function commandOf(request: ProcessCommand, context: OperationContext): Promise<Command> {
   await checkUser(request)
   const folder = request.cwd ?? context.config.home_folder
@@ -31,7 +31,7 @@ export async function commandOf(request: ProcessCommand, context: OperationConte
   }
 }
 
-/** A machine has one user and no way to become another: asking for that one is fine, and for any other is refused. */
+/** A machine has one user and cannot change to another: only a request for that user is accepted. */
 async function checkUser({ as_root: asRoot, as_user: asUser }: ProcessCommand): Promise<void> {
   if (asRoot && asUser != null) {
     throw new BerthError('invalid_input', { reason: 'as_root: must not be combined with as_user.' })
@@ -48,7 +48,7 @@ async function checkUser({ as_root: asRoot, as_user: asUser }: ProcessCommand): 
   }
   throw new BerthError('field_not_supported', {
     field: 'as_user',
-    reason: `every program of a session runs as ${username} (${uid}:${gid}), who has no rights to become another.`,
+    reason: `every program of a session runs as ${username} (${uid}:${gid}), who cannot become another user.`,
   })
 }
 

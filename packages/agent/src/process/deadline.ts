@@ -1,8 +1,8 @@
-/** The longest that a timer can wait: three weeks and a half. */
+/** The longest delay of a timer: three and a half weeks. */
 const maxMilliseconds = 2 ** 31 - 1
 
 interface Deadline {
-  /** Resolves when the time is over, or the signal has aborted; never with 0 seconds and no signal. */
+  /** Resolves when the time has passed, or the signal has aborted; never with 0 seconds and no signal. */
   readonly over: Promise<{ readonly isOver: true }>
   cancel(): void
 }

@@ -7,20 +7,20 @@ import { deadline } from './deadline.ts'
 import { PipedProgram } from './piped-program.ts'
 import { killFamily } from './process-family.ts'
 
-/** Of each stream; an answer is one JSON text, which several programs hold as a whole. */
+/** Per stream; the response is one JSON text, which several programs hold in memory. */
 const maxOutputBytes = 16 * 1024 * 1024
 
 interface ExecuteOptions {
   readonly command: Command
   readonly runFolder: string
   readonly timeoutSeconds: number
-  /** Aborts when the caller leaves. */
+  /** Aborts when the caller disconnects. */
   readonly signal: AbortSignal
 }
 
 /**
- * Runs a command to its end. What it left running goes on; but when its time is over, or its caller leaves, everything
- * that it has started is killed.
+ * Runs a command to its end. Processes that it leaves behind continue; but at the timeout, or when its caller
+ * disconnects, everything that it has started is killed.
  */
 export async function executeCommand(options: ExecuteOptions): Promise<z.input<typeof ProcessResult>> {
   const { command, runFolder, timeoutSeconds, signal } = options

@@ -1,9 +1,9 @@
 import { writeFile } from 'node:fs/promises'
 
-/** More than any part of the browser asks for itself, and far more than the agent. */
+/** Above the value of all parts of the browser, and far above that of the agent. */
 const score = 900
 
-/** When memory runs out, the kernel is to end what a caller has started before it ends the browser, or the agent. */
+/** When memory runs out, the kernel should kill processes of callers before the browser or the agent. */
 export function exposeToMemoryKiller(pid: number): void {
   writeFile(`/proc/${pid}/oom_score_adj`, String(score)).catch(() => {}) // It has ended already.
 }

@@ -8,15 +8,15 @@ interface Chunk {
 }
 
 interface OutputQueueOptions {
-  /** What may wait for a reader; more makes the program wait. */
+  /** How much may wait for a reader; beyond that the program is paused. */
   readonly limitBytes: number
   readonly onFull: () => void
   readonly onRoom: () => void
 }
 
 /**
- * What a program wrote and nobody has taken yet. Each chunk goes to one reader; the exit code, which comes behind the last
- * chunk, to every one.
+ * Output of a program that nobody has read yet. Each chunk goes to one reader; the exit code after the last chunk goes
+ * to all.
  */
 export class OutputQueue {
   readonly #options: OutputQueueOptions
@@ -31,7 +31,7 @@ export class OutputQueue {
 
   add(stream: OutputName, bytes: Buffer): void {
     const last = this.#chunks.at(-1)
-    // A program that writes byte by byte would fill the memory with the frames around them.
+    // Combined, because frames around single bytes would fill the memory.
     if (last?.stream === stream && last.bytes.length + bytes.length <= maxChunkBytes) {
       this.#chunks[this.#chunks.length - 1] = { stream, bytes: Buffer.concat([last.bytes, bytes]) }
     } else this.#chunks.push({ stream, bytes })
@@ -45,7 +45,7 @@ export class OutputQueue {
     this.#changes.notify()
   }
 
-  /** Everything from here on. A reader who leaves takes nothing more, and the next one goes on where it was. */
+  /** All output from here on. When a reader leaves, the next one continues at the same place. */
   async *read(signal: AbortSignal): AsyncGenerator<ProcessOutput> {
     while (!signal.aborted) {
       const chunk = this.#take()

@@ -9,11 +9,11 @@ import { exposeToMemoryKiller } from './memory-killer.ts'
 import { Pipe } from './pipes.ts'
 import type { OutputName, Program, ProgramOptions } from './program.ts'
 
-/** As much as a pipe can hold; whoever still writes after the program's end does not hold its end up for longer. */
+/** As much as a pipe can hold; processes that still write after the program's end delay it no longer. */
 const maxLastBytes = 1024 * 1024
 
 interface PipedProgramOptions extends ProgramOptions {
-  /** For what must have a name on disk for a moment. */
+  /** For files that need a name on disk briefly. */
   readonly runFolder: string
   /** Otherwise its input is empty. */
   readonly hasInput: boolean
@@ -38,7 +38,7 @@ export class PipedProgram implements Program {
     this.ended = this.#end(child)
   }
 
-  /** Rejects when it cannot be run. */
+  /** Rejects if it cannot be started. */
   static async start(command: Command, options: PipedProgramOptions): Promise<PipedProgram> {
     const pipes = await Pipe.open(options.hasInput ? 3 : 2, options.runFolder)
     const [stdout, stderr, stdin] = pipes as readonly [Pipe, Pipe, Pipe?]
@@ -83,18 +83,19 @@ export class PipedProgram implements Program {
     this.#input?.destroy()
     this.resume()
     const limit = this.#bytes + maxLastBytes
-    // What the program wrote is in the pipes by now, and each turn of the event loop reads all that is there.
+    // The program's output is in the pipes by now, and each turn of the event loop reads all that is there.
     for (let seen = -1, turns = 0; turns < 3 && this.#bytes < limit; turns = seen === this.#bytes ? turns + 1 : 0) {
       seen = this.#bytes
       await immediate()
     }
-    // What it has left behind may go on writing: a closed pipe would end it, and a full one would block it without end.
+    // Processes left behind may continue to write: a closed pipe would kill them, and a full one would block them
+    // forever.
     this.#onOutput = () => {}
     return code ?? -1
   }
 }
 
-/** Resolves when the program runs. */
+/** Resolves when the program has started. */
 async function run({ program, args, folder, environment }: Command, stdio: StdioOptions): Promise<ChildProcess> {
   let child: ChildProcess
   try {

@@ -15,7 +15,7 @@ export class Pipe {
   readonly writeEnd: number
 
   private constructor(path: string) {
-    // Neither waits for its other end, whatever may have taken the path's place; Node.js gives its children blocking ones.
+    // Non-blocking, whatever may have replaced the path; Node.js gives its children blocking descriptors.
     this.readEnd = openSync(path, O_RDONLY | O_NONBLOCK)
     try {
       this.writeEnd = openSync(path, O_WRONLY | O_NONBLOCK)
@@ -26,8 +26,8 @@ export class Pipe {
   }
 
   /**
-   * Makes pipes as a shell would. What Node.js calls a pipe is a socket, and a program cannot open /dev/stdout or
-   * /dev/stderr when that is one. Named ones are the only pipes it can make; their names go at once.
+   * Creates pipes as a shell would. Node.js uses sockets instead of pipes, and a program cannot open /dev/stdout or
+   * /dev/stderr if they are sockets. Node.js can only create named pipes, whose names are removed immediately.
    */
   static async open(count: number, folder: string): Promise<readonly Pipe[]> {
     const paths = Array.from({ length: count }, () => join(folder, `pipe-${randomUUID()}`))
@@ -39,12 +39,12 @@ export class Pipe {
     }
   }
 
-  /** Keeps the end to read from. */
+  /** Keeps only the end to read from. */
   reader(): Socket {
     return streamOf({ fd: this.readEnd, readable: true, writable: false })
   }
 
-  /** Keeps the end to write to. */
+  /** Keeps only the end to write to. */
   writer(): Socket {
     return streamOf({ fd: this.writeEnd, readable: false, writable: true })
   }

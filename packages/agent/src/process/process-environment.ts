@@ -2,10 +2,10 @@ import { userInfo } from 'node:os'
 import { locale } from '../browser/child-program.ts'
 import type { OperationContext } from '../operations/served-operation.ts'
 
-/** The variable by which a process is known to belong to a command, however far from it it was started. */
+/** The environment variable that identifies all descendant processes of a command. */
 export const familyVariable = 'BERTH_PROCESS_ID'
 
-/** What every program of a session finds in its environment. Nothing is passed on from the agent's own. */
+/** The environment of every program of a session. Nothing is inherited from the agent's own. */
 export async function sessionEnvironment(context: OperationContext): Promise<Record<string, string>> {
   const { config, browser } = context
   const { username, shell } = userInfo()

@@ -6,19 +6,19 @@ const maxRounds = 200
 const roundMilliseconds = 5
 
 export interface Family {
-  /** In the variable that all of them have in their environment. */
+  /** The value of the variable in their environment. */
   readonly id: string
-  /** The process that leads the group. */
+  /** The leader of the process group. */
   readonly pid: number
 }
 
 /**
- * Kills a command and everything that it has started: its process group, those that carry its variable wherever they
- * have gone, and their children. Resolves when none of them is left; some may start others while they are looked for.
+ * Kills a command and everything that it has started: its process group, processes with its variable, and their
+ * children. Resolves when none is left; repeats the search, because they may start others meanwhile.
  */
 export async function killFamily({ id, pid }: Family): Promise<void> {
   for (let round = 0; round < maxRounds; round++) {
-    // Before any of them dies: children with an environment of their own are found by their parents alone.
+    // Collected before any of them dies: children with another environment are found only through their parents.
     const members = await findMembers(id)
     signalGroup(pid, 'SIGKILL')
     if (members.size === 0) return
@@ -27,7 +27,7 @@ export async function killFamily({ id, pid }: Family): Promise<void> {
   }
 }
 
-/** Kills what the leader has started, and not the leader itself; returns whether there was any. */
+/** Kills everything that the leader has started, but not the leader; returns whether there was anything. */
 export async function killDescendants({ id, pid }: Family): Promise<boolean> {
   for (let round = 0; round < maxRounds; round++) {
     const members = await findMembers(id)
@@ -39,7 +39,7 @@ export async function killDescendants({ id, pid }: Family): Promise<boolean> {
   return true
 }
 
-/** Says whether there was somebody to receive it. */
+/** Returns whether a process received it. */
 export function signalGroup(pid: number, name: NodeJS.Signals): boolean {
   return signal(-pid, name)
 }
@@ -49,7 +49,7 @@ function signal(pid: number, name: NodeJS.Signals): boolean {
     process.kill(pid, name)
     return true
   } catch {
-    return false // It has ended, or has become somebody else's.
+    return false // It has ended, or now belongs to another user.
   }
 }
 
@@ -57,7 +57,7 @@ async function findMembers(id: string): Promise<Set<number>> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number)
   const all = await Promise.all(pids.map((pid) => describe(pid, id)))
   const members = new Set(all.filter(({ isMarked }) => isMarked).map(({ pid }) => pid))
-  // Those that were started with an environment of their own are found by their parents.
+  // Processes with another environment are found through their parents.
   for (let size = -1; size !== members.size; ) {
     size = members.size
     for (const { pid, parent } of all) if (members.has(parent)) members.add(pid)
@@ -74,6 +74,6 @@ async function describe(pid: number, id: string): Promise<{ pid: number; parent:
     const parent = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1])
     return { pid, parent, isMarked: environment.includes(`${familyVariable}=${id}`) }
   } catch {
-    return { pid, parent: 0, isMarked: false } // It has ended meanwhile, or is not ours to look at.
+    return { pid, parent: 0, isMarked: false } // It has ended meanwhile, or may not be inspected.
   }
 }

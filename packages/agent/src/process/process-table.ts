@@ -5,7 +5,7 @@ const defaultMaxRunning = 256
 /** Clients expect at least ten seconds to learn how a process ended. */
 const rememberedMilliseconds = 60_000
 
-/** The processes that were spawned, by id: those that run, and for a minute those that have ended. */
+/** Spawned processes by id: running ones, and ended ones for a minute. */
 export class ProcessTable {
   readonly #processes = new Map<string, SpawnedProcess>()
   readonly #maxRunning: number
@@ -15,7 +15,7 @@ export class ProcessTable {
     this.#maxRunning = maxRunning
   }
 
-  /** Of many calls at once no more are let in than may run: a place is taken before the program starts. */
+  /** Enforces the limit for concurrent calls: a slot is taken before the program starts. */
   async add(start: () => Promise<SpawnedProcess>): Promise<SpawnedProcess> {
     if (this.#running >= this.#maxRunning) throw new BerthError('too_many_processes', { limit: this.#maxRunning })
     this.#running += 1

@@ -31,7 +31,7 @@ export function servedProcesses(context: OperationContext): readonly ServedOpera
       const process = await processes.add(() =>
         SpawnedProcess.start({ command, request: body, runFolder, clock: systemClock }),
       )
-      // A session in which a program is at work is in use.
+      // A running program counts as activity of the session.
       void process.ended.then(context.activity.begin())
       return { process_id: process.id, pid: process.pid, started_at: process.startedAt.toISOString() }
     }),

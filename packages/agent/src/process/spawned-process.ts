@@ -14,7 +14,7 @@ const maxWaitingOutputBytes = 1024 * 1024
 const maxWaitingInputBytes = 16 * 1024 * 1024
 const endMilliseconds = 100
 const pageBytes = 4096
-/** In which the kernel tells processor time, on every architecture that Node.js runs on. */
+/** The kernel's unit of processor time, on every architecture that Node.js supports. */
 const ticksPerSecond = 100
 
 interface SpawnOptions {
@@ -24,7 +24,7 @@ interface SpawnOptions {
   readonly clock: Clock
 }
 
-/** A program that was left running: what its callers may do with it, until some time after its end. */
+/** A program that runs in the background, until some time after its end. */
 export class SpawnedProcess {
   readonly id: string
   readonly startedAt: Date
@@ -95,7 +95,7 @@ export class SpawnedProcess {
     try {
       await this.#program.write(bytes)
     } catch (cause) {
-      // That it has ended is told a moment later than that nobody reads any more.
+      // The end is reported slightly later than the end of reading.
       await Promise.race([this.ended, delay(endMilliseconds)])
       this.#mustRun()
       throw new BerthError('process_input_closed', undefined, { cause })
@@ -104,7 +104,7 @@ export class SpawnedProcess {
     }
   }
 
-  /** Resolves when it is sent; a KILL, when nothing is left that could go on. */
+  /** Resolves when the signal is sent; for KILL, when no process is left. */
   async signal(name: 'TERM' | 'KILL' | 'INT' | 'HUP'): Promise<void> {
     this.#mustRun()
     if (name === 'KILL') return this.#kill()
@@ -127,7 +127,7 @@ export class SpawnedProcess {
 
   async #usage(): Promise<typeof idle> {
     const stat = await readFile(`/proc/${this.pid}/stat`, 'latin1').catch(() => '')
-    // Behind the name, which may hold anything: user and system time are fields 14 and 15, resident pages field 24.
+    // After the name, which may contain anything: user and system time are fields 14 and 15, resident pages field 24.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
     const seconds = (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) / ticksPerSecond
     const age = Math.max((performance.now() - this.#started) / 1000, 1 / ticksPerSecond)

@@ -8,12 +8,12 @@ import type { Command } from './command.ts'
 import { exposeToMemoryKiller } from './memory-killer.ts'
 import type { Program, ProgramOptions } from './program.ts'
 
-/** What the terminal shows last comes within a moment, unless something keeps it open after the program's end. */
+/** The last output of the terminal arrives within a moment, unless another process keeps the terminal open. */
 const lastWordsMilliseconds = 200
 
 /**
- * The native part of node-pty. Its JavaScript part is left out: it closes a terminal 200 ms after its program's end,
- * also when its reader has not taken everything, and throws what nobody can catch.
+ * The native part of node-pty. Its JavaScript part is not used: it closes a terminal 200 ms after its program's end,
+ * even if there is unread output, and throws errors that cannot be caught.
  */
 interface NativeTerminals {
   fork(
@@ -31,7 +31,7 @@ interface TerminalOptions extends ProgramOptions {
   readonly columns: number
 }
 
-/** A program in a terminal of its own; what the terminal shows is its standard output. */
+/** A program in a terminal of its own; the terminal's output counts as standard output. */
 export class TerminalProgram implements Program {
   readonly pid: number
   readonly ended: Promise<number>
@@ -53,14 +53,14 @@ export class TerminalProgram implements Program {
     this.#native = native
     this.#descriptor = fd
     this.#terminal = new ReadStream(fd)
-    // An error is how the end of a terminal is told.
+    // A terminal reports its end as an error.
     this.#terminal.on('error', () => {}).on('close', () => this.#closed.resolve())
     this.#terminal.on('data', (bytes: Buffer) => onOutput('stdout', bytes))
     this.ended = this.#end(exited.promise)
   }
 
   static async start(command: Command, options: TerminalOptions): Promise<TerminalProgram> {
-    // In a terminal the failure would only be shown.
+    // In a terminal the error would only be printed.
     await checkProgram(command)
     const native = module.createRequire(import.meta.url)(
       `@lydell/node-pty-linux-${process.arch}/pty.node`,
@@ -94,7 +94,7 @@ export class TerminalProgram implements Program {
     this.#hasExited = true
     this.resume()
     await Promise.race([this.#closed.promise, delay(lastWordsMilliseconds)])
-    // Hangs up on whatever the program has left in it.
+    // Hangs up on processes that the program has left in it.
     this.#terminal.destroy()
     return code
   }

@@ -2,7 +2,7 @@ import type { Writable } from 'node:stream'
 import type { Browser } from '../browser/browser.ts'
 import { Screencast } from '../screencast/screencast.ts'
 
-/** A page that stands still sends no pictures. The recording repeats its last one, so that it ends when it ends. */
+/** A page without changes sends no pictures. The recording repeats its last one, so that its length is right. */
 const repeatMilliseconds = 500
 const pictureQuality = 90
 
@@ -13,7 +13,7 @@ interface PagePicturesOptions {
   readonly height: number
 }
 
-/** Gives an encoder the pictures of the page in front of a headless browser, as JPEG, when they are drawn. */
+/** Passes the pictures of the front page of a headless browser to an encoder, as JPEG, when they are drawn. */
 export class PagePictures {
   readonly #input: Writable
   readonly #screencast: Screencast
@@ -24,7 +24,7 @@ export class PagePictures {
 
   constructor(input: Writable, { browser, framerate, width, height }: PagePicturesOptions) {
     this.#input = input
-    input.on('error', () => {}) // The encoder has gone, and says so itself.
+    input.on('error', () => {}) // The encoder has ended, and reports that itself.
     this.#screencast = new Screencast({
       browser,
       framesPerSecond: framerate,
@@ -34,7 +34,7 @@ export class PagePictures {
     this.#timer = setInterval(() => this.#write(), 1000 / framerate)
   }
 
-  /** Shows the last picture until now, and ends the input. */
+  /** Repeats the last picture until now, and ends the input. */
   end(): void {
     if (this.#isOver) return
     this.#isOver = true

@@ -15,13 +15,13 @@ const maxWordsLength = 300
 
 interface RunningRecording {
   readonly encoder: ChildProcess
-  /** Lets the encoder write what it has. */
+  /** Lets the encoder write its remaining data. */
   readonly end: () => void
 }
 
 type Recording = Omit<RecordRequest, 'id'>
 
-/** Records the screen with ffmpeg, once for each recording that runs. Nothing of it is stored in the machine. */
+/** Records the screen with ffmpeg, one process per recording. Nothing is stored in the machine. */
 export class Recorder {
   readonly #browser: Browser
   readonly #running = new Map<string, RunningRecording>()
@@ -30,7 +30,7 @@ export class Recorder {
     this.#browser = browser
   }
 
-  /** Answers with the recording until it ends. */
+  /** Streams the recording until it ends. */
   async record({ id, ...recording }: RecordRequest, response: ServerResponse): Promise<void> {
     const running = this.#browser.config.headless ? this.#recordPages(recording) : await this.#recordDisplay(recording)
     const { encoder } = running
@@ -50,7 +50,7 @@ export class Recorder {
     try {
       await Promise.race([
         once(stdout, 'readable', { signal: AbortSignal.timeout(startLimitMilliseconds) }),
-        exited.then(([how]) => Promise.reject(new Error(`ffmpeg ended at once: ${how}`))),
+        exited.then(([how]) => Promise.reject(new Error(`ffmpeg ended immediately: ${how}`))),
       ])
       if (stdout.readableLength === 0) throw new Error('ffmpeg recorded nothing')
     } catch (cause) {
@@ -68,7 +68,7 @@ export class Recorder {
     return { encoder, end: () => encoder.kill('SIGINT') }
   }
 
-  /** A headless browser has no display: its pages are drawn for the recording. */
+  /** A headless browser has no display: its pages are captured for the recording. */
   #recordPages({ framerate, max_seconds }: Recording): RunningRecording {
     const { width, height } = this.#browser.config.viewport
     const encoder = startEncoder(pictureEncoderArguments({ width, height }, framerate))
@@ -77,7 +77,7 @@ export class Recorder {
     const pictures = new PagePictures(stdin, { browser: this.#browser, framerate, width, height })
     let limit: NodeJS.Timeout | undefined
     if (max_seconds !== undefined) {
-      // From the first picture that is encoded: encoder and screencast take their time to start.
+      // Starts with the first encoded picture: encoder and screencast take time to start.
       stdout.once('readable', () => {
         limit = setTimeout(() => pictures.end(), max_seconds * 1000)
       })
@@ -89,7 +89,7 @@ export class Recorder {
     return { encoder, end }
   }
 
-  /** Its answer ends behind the last frame. */
+  /** Its response ends after the last frame. */
   end(id: string): void {
     this.#running.get(id)?.end()
   }

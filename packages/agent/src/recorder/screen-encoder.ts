@@ -1,8 +1,8 @@
 import type { RecordRequest } from '@berth/contract/agent/agent-endpoints.ts'
 
-/** The most that a second of the recording takes, whatever the page shows. */
+/** The maximum bit rate, whatever the page shows. */
 const maxBitsPerSecond = 4_000_000
-/** What a crash may lose, and how far a player has to decode before the moment that was sought. */
+/** How much a crash may lose, and how far a player has to decode to seek. */
 const secondsPerFragment = 2
 
 interface Size {
@@ -11,7 +11,7 @@ interface Size {
 }
 
 const quiet = ['-hide_banner', '-loglevel', 'error']
-/** The encoder begins with the first picture, without a look at those that follow. */
+/** Lets the encoder start with the first picture, without probing those that follow. */
 const immediate = ['-probesize', '32', '-analyzeduration', '0', '-fpsprobesize', '0']
 
 /** The arguments of ffmpeg for a recording of an X display: fragments of H.264 on its standard output. */
@@ -29,17 +29,17 @@ export function displayEncoderArguments(
   ]
 }
 
-/** A filter that has nothing to do would still copy every frame. */
+/** A filter without effect would still copy every frame. */
 function isEven({ width, height }: Size): boolean {
   return even(width) === width && even(height) === height
 }
 
-/** H.264 has half as many samples of colour in both directions, so both sizes have to be even. */
+/** H.264 subsamples colour in both directions, so width and height must be even. */
 function even(pixels: number): number {
   return pixels + (pixels % 2)
 }
 
-/** The same for JPEG pictures on its standard input, of any size: they are fitted into one. */
+/** As `displayEncoderArguments`, for JPEG pictures of any size on its standard input, which are scaled to fit. */
 export function pictureEncoderArguments({ width, height }: Size, framerate: number): readonly string[] {
   const size = `${even(width)}:${even(height)}`
   const fit = [`scale=${size}:force_original_aspect_ratio=decrease`, `pad=${size}:-1:-1`, 'setsar=1']
@@ -52,11 +52,12 @@ export function pictureEncoderArguments({ width, height }: Size, framerate: numb
 function encoderArguments(framerate: number, filters: readonly string[]): readonly string[] {
   return [
     ...['-filter_threads', '1', '-vf', [...filters, 'format=yuv420p'].join(',')],
-    // The times of the frames are those at which they were grabbed: a busy machine makes fewer of them, not a shorter film.
+    // Frames have the times at which they were captured: a busy machine produces fewer of them, not a shorter
+    // recording.
     ...['-fps_mode', 'passthrough', '-enc_time_base', '1:1000'],
-    // One thread: others would hold pictures of their own, and take the processor from the page.
+    // One thread: more would hold further pictures in memory, and take the processor from the page.
     ...['-c:v', 'libx264', '-preset', 'ultrafast', '-threads', '1', '-crf', '28'],
-    // No frame waits in the encoder for the one after it.
+    // The encoder does not delay frames.
     ...['-tune', 'zerolatency'],
     ...['-maxrate', `${maxBitsPerSecond}`, '-bufsize', `${maxBitsPerSecond * 2}`],
     ...['-g', `${framerate * secondsPerFragment}`, '-force_key_frames', `expr:gte(t,n_forced*${secondsPerFragment})`],

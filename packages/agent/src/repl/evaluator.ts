@@ -8,8 +8,8 @@ export interface Failure {
 }
 
 /**
- * Evaluates code as a developer's console does (V8's REPL mode): what it declares stays for the next piece, may be
- * declared anew, and `await` stands at the top.
+ * Evaluates code like the console of a browser's developer tools (V8's REPL mode): declarations remain for later code
+ * and may be repeated, and top-level `await` works.
  */
 export class Evaluator {
   readonly #session = new Session()
@@ -18,7 +18,7 @@ export class Evaluator {
     this.#session.connect()
   }
 
-  /** Undefined when the code has ended well. */
+  /** Undefined if the code succeeded. */
   async run(code: string): Promise<Failure | undefined> {
     const { exceptionDetails } = await this.#evaluate({
       expression: withImports(code),
@@ -35,7 +35,7 @@ export class Evaluator {
     return { error, ...(exception?.subtype === 'error' && { stack }) }
   }
 
-  /** The types of Node.js know of the answer only where it comes by callback. */
+  /** Types of Node.js describe the response only for the callback form. */
   async #evaluate(
     params: Runtime.EvaluateParameterType & { readonly replMode: true },
   ): Promise<Runtime.EvaluateReturnType> {

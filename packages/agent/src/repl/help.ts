@@ -1,4 +1,4 @@
-/** What `repl.help()` writes. */
+/** The output of `repl.help()`. */
 export const helpText = `JavaScript in the Node.js process of this session. Top-level var, let, const, function and class stay for later
 calls; await and import() stand at the top. The value of an expression is not returned: write what you want to see.
 

@@ -1,24 +1,24 @@
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { constants, Script } from 'node:vm'
-// V8 has no hook for import() in what is evaluated, and to find it needs more than a pattern.
+// V8 has no hook for import() in evaluated code, and finding it needs more than a regular expression.
 import { parse } from 'es-module-lexer/js'
 
 const importName = '__import'
 
-/** Globals that code may declare anew. */
+/** Globals that code may declare again. */
 export function define(name: string, value: unknown): void {
   Object.defineProperty(globalThis, name, { value, configurable: true, writable: true, enumerable: false })
 }
 
-/** `require`, and what stands for `import()` in code that `withImports` has seen. */
+/** `require`, and the function that replaces `import()` in code processed by `withImports`. */
 export function defineModuleGlobals(homeFolder: string, programFolder: string): void {
   const importers = [homeFolder, programFolder].map(importerIn)
   define(importName, (specifier: string, options?: object) => importFrom(importers, specifier, options))
   define('require', createRequire(join(homeFolder, 'repl.js')))
 }
 
-/** The code with its `import()` as calls of ours; all else stays where it is. */
+/** The code with `import()` replaced by calls of ours; everything else keeps its position. */
 export function withImports(code: string): string {
   let result = code
   for (const { importStart } of dynamicImports(code).reverse()) {
@@ -31,7 +31,7 @@ function dynamicImports(code: string): { readonly importStart: number }[] {
   try {
     return parse(code)[0].filter(({ type }) => type === 'dynamic')
   } catch {
-    return [] // V8 will say better what is wrong.
+    return [] // V8 reports a better syntax error.
   }
 }
 
@@ -45,7 +45,7 @@ function importerIn(folder: string): Importer {
   return script.runInThisContext() as Importer
 }
 
-/** From where callers have their files, and then from where the agent has its packages. */
+/** Resolves from the callers' files first, then from the agent's packages. */
 async function importFrom([first, second]: readonly Importer[], specifier: string, options?: object): Promise<unknown> {
   try {
     return await first?.(specifier, options)

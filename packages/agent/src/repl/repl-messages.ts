@@ -6,23 +6,23 @@ const mebibyte = 1024 * kibibyte
 
 export const limits = {
   imageBytes: 8 * mebibyte,
-  /** Of one answer. */
+  /** Per response. */
   imagesBytes: 16 * mebibyte,
   textBytes: 256 * kibibyte,
-  /** What timers and events write between calls waits for the next answer. */
+  /** Output of timers and events between calls waits for the next response. */
   itemsBetweenCalls: 1000,
   answerBytes: 48 * mebibyte,
   messageBytes: 16 * mebibyte,
 } as const
 
-/** What the agent tells the process. */
+/** Messages from the agent to the process. */
 export type ToRepl = { readonly type: 'run'; readonly code: string; readonly timeoutMilliseconds: number } | Answer
 
-/** What the process tells the agent. */
+/** Messages from the process to the agent. */
 export type FromRepl =
   | { readonly type: 'ready' }
   | { readonly type: 'item'; readonly item: ReplContent }
-  /** Something was left out of the items. */
+  /** Some items were left out. */
   | { readonly type: 'cut' }
   | { readonly type: 'done'; readonly failure?: { readonly error: string; readonly stack?: string } }
   | Question

@@ -4,12 +4,12 @@ import type { ReplContent } from '@berth/contract/agent/operations/repl-operatio
 import type { Channel } from '../script-process/captured-output.ts'
 import { type FromRepl, limits } from './repl-messages.ts'
 
-/** Enough to see what a value is; more would fill the answer. */
+/** Enough to recognize a value; more would fill the response. */
 const inspection = { depth: 4, maxArrayLength: 100, maxStringLength: 10_000, breakLength: 120 }
 
 type ImageType = Extract<ReplContent, { type: 'image' }>['mime_type']
 
-/** What code writes, in its order, up to what one answer may hold. */
+/** The output of code in order, up to the limit of one response. */
 export class ReplOutput {
   readonly #send: (message: FromRepl) => void
   #isCalled = false
@@ -25,7 +25,7 @@ export class ReplOutput {
     this.#isCalled = true
   }
 
-  /** What comes from now on is for the next answer. */
+  /** Later output belongs to the next response. */
   endCall(): void {
     this.#isCalled = false
     this.#textBytes = 0
@@ -46,11 +46,11 @@ export class ReplOutput {
     if (bytes.length > left) this.#send({ type: 'cut' })
   }
 
-  /** Takes the bytes of an image, as they are or in base64, or the path of its file. */
+  /** Takes the bytes of an image, raw or in base64, or the path of its file. */
   emitImage(image: unknown): void {
     const bytes = imageBytes(image)
     const mimeType = imageType(bytes)
-    if (!mimeType) throw new TypeError('emitImage: this is no image in PNG, JPEG or WebP.')
+    if (!mimeType) throw new TypeError('emitImage: the image must be PNG, JPEG or WebP.')
     if (bytes.length > limits.imageBytes)
       throw new RangeError(`emitImage: an image has at most ${limits.imageBytes} bytes.`)
     if (!this.#hasRoom()) return
@@ -69,7 +69,7 @@ export class ReplOutput {
   }
 }
 
-/** Without the part of a character at the end. */
+/** Without an incomplete character at the end. */
 function whole(bytes: Buffer): string {
   return new TextDecoder().decode(bytes, { stream: true })
 }
@@ -87,7 +87,7 @@ function imageBytes(image: unknown): Buffer {
   throw new TypeError('emitImage takes the bytes of an image, its base64, or the path of its file.')
 }
 
-/** By how it begins, whatever it is called. */
+/** Determined by its first bytes, not by its name. */
 function imageType(bytes: Buffer): ImageType | undefined {
   if (bytes.subarray(0, 4).equals(Buffer.from([0x89, 0x50, 0x4e, 0x47]))) return 'image/png'
   if (bytes.subarray(0, 3).equals(Buffer.from([0xff, 0xd8, 0xff]))) return 'image/jpeg'

@@ -13,7 +13,7 @@ const startLimitMilliseconds = 15_000
 interface ReplOptions {
   readonly homeFolder: string
   readonly environment: () => Promise<Readonly<Record<string, string>>>
-  /** Where the DevTools server listens now. */
+  /** The current address of the DevTools server. */
   readonly endpoint: () => Promise<DevToolsEndpoint>
   readonly ask: (method: string, params: unknown, signal: AbortSignal) => Promise<unknown>
 }
@@ -26,11 +26,11 @@ export interface ReplCall {
 
 type Outcome = Pick<ReplResult, 'success' | 'error' | 'stack' | 'repl_terminated'>
 
-/** One run of the process, with what it has written that no answer has told yet. */
+/** One run of the process, with output that no response has contained yet. */
 interface RunningRepl {
   readonly id: string
   readonly process: ScriptProcess<ToRepl, FromRepl>
-  /** Resolves with how it ended when it did so before. */
+  /** Resolves when it is ready, or with how it ended if it ended before. */
   readonly ready: Promise<string | undefined>
   content: ReplContent[]
   contentBytes: number
@@ -40,8 +40,8 @@ interface RunningRepl {
 }
 
 /**
- * The Node.js process of the session in which what is defined stays. It is started with the first call, and ended by a
- * call that runs too long or breaks it; the next one then gets another, with a name of its own.
+ * The Node.js process of the session, which keeps definitions between calls. It starts with the first call. A call that
+ * runs too long or crashes it ends it; the next call starts another, with a new name.
  */
 export class Repl {
   readonly #options: ReplOptions
@@ -52,7 +52,7 @@ export class Repl {
     this.#options = options
   }
 
-  /** One call at a time. A call whose caller leaves goes on: to end it would take away what earlier ones defined. */
+  /** One call at a time. A call whose caller disconnects continues: ending it would discard earlier definitions. */
   run(call: ReplCall, signal: AbortSignal): Promise<ReplResult> {
     return this.#queue.run(() => this.#runNow(call), signal)
   }
@@ -121,7 +121,7 @@ export class Repl {
     void process.ended.then((how) => {
       ready.resolve(how)
       repl.end(terminated(`the process has ended: ${how}`))
-      // A call that runs has it terminated; between calls nobody is there to hear of it.
+      // A running call reports the end as terminated; between calls nobody is told.
       if (this.#repl === repl) this.#repl = undefined
     })
     return repl
@@ -158,7 +158,7 @@ function terminated(error: string): Outcome {
   return { success: false, error, repl_terminated: true }
 }
 
-/** The process keeps to narrower limits; this one holds whatever it does. */
+/** The process has narrower limits of its own; this one holds even if it ignores them. */
 function keep(repl: RunningRepl, item: ReplContent): void {
   const size = item.type === 'image' ? item.data_b64.length : Buffer.byteLength(item.text) * 2
   if (repl.contentBytes + size > limits.answerBytes) repl.isTruncated = true

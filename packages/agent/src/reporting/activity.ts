@@ -1,6 +1,6 @@
 /**
- * Whether somebody uses the session: an open client is activity, and the count of idle time begins when the last one
- * has gone.
+ * Whether somebody uses the session: an open client counts as activity, and idle time starts when the last one has
+ * disconnected.
  */
 export class Activity {
   #open = 0
@@ -14,12 +14,12 @@ export class Activity {
     this.#idleSince = now()
   }
 
-  /** Milliseconds since the epoch at which the last activity ended; null while there is some. */
+  /** Milliseconds since the epoch when the last activity ended; null during activity. */
   get idleSince(): number | null {
     return this.#open > 0 ? null : this.#idleSince
   }
 
-  /** Counts an activity in; the function that it returns counts it out, once. */
+  /** Registers an activity; the returned function ends it, once. */
   begin(): () => void {
     this.#open += 1
     if (this.#open === 1) this.#onChange()
@@ -32,7 +32,7 @@ export class Activity {
     }
   }
 
-  /** Begins the idle time anew: what just happened was a use. */
+  /** Restarts the idle time after a short use. */
   restart(): void {
     this.#idleSince = this.#now()
     this.#onChange()

@@ -2,18 +2,18 @@ import type { AgentEvent } from '@berth/contract/agent/agent-endpoints.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import { SequencedLog, type SequencedRecord } from '@berth/runtime/stream/sequenced-log.ts'
 
-/** For a server that is away: what comes after these makes the oldest one go. */
+/** For a server that is disconnected: beyond these limits the oldest event is dropped. */
 const limits = {
   maxEvents: 10_000,
   maxLength: 4 * 1024 * 1024,
-  /** The server reads no line that is longer than twice this. */
+  /** The server accepts no line longer than twice this. */
   maxEventLength: 64 * 1024,
 }
 
 type Untimed<Event> = Event extends AgentEvent ? Omit<Event, 'at'> : never
 type Report = Untimed<AgentEvent>
 
-/** What happened in the machine, until the server has taken it. */
+/** Events of the machine until the server has acknowledged them. */
 export class EventLog {
   readonly #clock: Clock
   readonly #log = new SequencedLog<AgentEvent>(limits)

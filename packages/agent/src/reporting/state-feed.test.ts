@@ -66,7 +66,7 @@ test('a slow reader gets only the newest state', async () => {
   assert.equal(nothing, 'nothing more')
 })
 
-/** The states as they come. */
+/** The states in order. */
 function collect(feed: StateFeed): AgentState[] {
   const told: AgentState[] = []
   void (async () => {

@@ -4,17 +4,17 @@ import { Changes } from '@berth/runtime/async/changes.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import { Activity } from './activity.ts'
 
-/** Each operation begins and ends an activity: of changes that come faster than this, the last one is told. */
+/** Each operation begins and ends an activity: of changes faster than this, only the last is reported. */
 const activityPaceMilliseconds = 250
 
-/** Where the agent stands. Whoever follows it learns the newest state, and of states that it is too slow for none. */
+/** The state of the agent. Followers get the newest state, and skip states when they are slow. */
 export class StateFeed {
   readonly activity: Activity
   readonly #clock: Clock
   readonly #changes = new Changes()
   #state: AgentState['state'] = 'starting'
   #failure: string | undefined
-  /** Counts what is told. */
+  /** Increases with each reported state. */
   #version = 0
   #toldAt = Number.NEGATIVE_INFINITY
   #activityTimer: NodeJS.Timeout | undefined
@@ -36,7 +36,7 @@ export class StateFeed {
     }
   }
 
-  /** The first page has answered, or a browser that a session waits for; the idle time begins. */
+  /** The first page, or a browser that a session waits for, has answered; idle time starts. */
   becomeReady(): void {
     this.#state = 'ready'
     this.activity.restart()
@@ -49,7 +49,7 @@ export class StateFeed {
     this.#tell()
   }
 
-  /** The current state at once, and what follows, until the signal aborts. */
+  /** The current state immediately, then all changes, until the signal aborts. */
   async *follow(signal: AbortSignal): AsyncGenerator<AgentState> {
     for (let told: number | undefined; !signal.aborted; ) {
       if (told === this.#version) await this.#changes.next(signal)

@@ -1,4 +1,4 @@
-/** The size in the frame header of a JPEG (ITU T.81 B.2.2); undefined when there is none. */
+/** The size in the frame header of a JPEG (ITU T.81 B.2.2); undefined if there is none. */
 export function jpegSize(jpeg: Buffer): { readonly width: number; readonly height: number } | undefined {
   for (let offset = 2; offset + 9 <= jpeg.length && jpeg[offset] === 0xff; ) {
     const marker = jpeg[offset + 1] ?? 0

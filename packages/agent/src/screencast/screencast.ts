@@ -5,7 +5,7 @@ import type { Chromium } from '../browser/chromium.ts'
 import { type ActivePage, ActivePages } from '../computer/page/active-page.ts'
 import { jpegSize } from './jpeg-size.ts'
 
-/** How soon another page in front, or a new browser after a crash, is shown. */
+/** How soon a change of the front page, or a new browser after a crash, is shown. */
 const followIntervalMilliseconds = 500
 const answerLimitMilliseconds = 5_000
 
@@ -19,7 +19,7 @@ export interface Frame {
 
 interface ScreencastOptions {
   readonly browser: Pick<Browser, 'running'>
-  /** The most that Chromium draws in a second. A page that stands still sends nothing. */
+  /** Maximum rate. A page without changes sends nothing. */
   readonly framesPerSecond: number
   /** Of the JPEG, from 0 to 100. */
   readonly quality: number
@@ -29,7 +29,10 @@ interface ScreencastOptions {
   readonly maxPictureBytes?: number
 }
 
-/** Pictures of the page in front of a headless browser. Another page in front, and a new browser after a crash, follow. */
+/**
+ * Pictures of the front page of a headless browser. It follows changes of the front page, and a new browser after a
+ * crash.
+ */
 export class Screencast {
   /** Notified of every new picture. */
   readonly changes = new Changes()
@@ -65,7 +68,7 @@ export class Screencast {
     if (this.#isFollowing) return
     this.#isFollowing = true
     this.#showFront()
-      .catch(() => {}) // The page has gone, or hangs: the next look finds another one.
+      .catch(() => {}) // The page has closed or hangs: the next round finds another one.
       .finally(() => {
         this.#isFollowing = false
       })
@@ -104,7 +107,8 @@ export class Screencast {
   }
 
   #take(event: CdpEventParams<'Page.screencastFrame'>, session: string | undefined): void {
-    if (session === undefined || session !== this.#shown?.session) return // Of a client's own.
+    // The event belongs to a screencast of a client.
+    if (session === undefined || session !== this.#shown?.session) return
     this.#acknowledge(event.sessionId, session)
     const jpeg = Buffer.from(event.data, 'base64')
     const size = jpegSize(jpeg)
@@ -114,7 +118,7 @@ export class Screencast {
     this.changes.notify()
   }
 
-  /** Chromium sends the next picture only then. The first after a pause is acknowledged at once. */
+  /** Chromium sends the next picture only after this. The first one after a pause is acknowledged immediately. */
   #acknowledge(sessionId: number, session: string): void {
     const now = performance.now()
     const wait = Math.max(0, this.#lastAcknowledgement + 1000 / this.#options.framesPerSecond - now)

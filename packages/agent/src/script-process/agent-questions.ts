@@ -1,6 +1,6 @@
 import type { Deadline } from './deadline.ts'
 
-/** Why the agent could not do what code asked of it. */
+/** Why the agent could not fulfil a request of code. */
 export interface ToolFailure {
   readonly message: string
   readonly status: number
@@ -8,7 +8,7 @@ export interface ToolFailure {
   readonly invocationId?: string
 }
 
-/** A question of code to the agent. */
+/** A request of code to the agent. */
 export interface Question {
   readonly type: 'ask'
   readonly id: number
@@ -23,7 +23,7 @@ export interface Answer {
   readonly error?: ToolFailure
 }
 
-/** In a process that runs code: what `webmcp` is made of. */
+/** In a process that runs code: sends requests to the agent, also for `webmcp`. */
 export class AgentQuestions {
   readonly #send: (question: Question) => void
   readonly #deadline: Deadline
@@ -54,7 +54,7 @@ export class AgentQuestions {
   }
 }
 
-/** What could not be done, as callers of the API would be told. */
+/** A failed request, with the error that callers of the API get. */
 class WebMcpError extends Error {
   override readonly name = 'WebMCPError'
   readonly statusCode: number
@@ -71,7 +71,7 @@ class WebMcpError extends Error {
   }
 }
 
-/** In the agent: answers with what `answer` comes to. */
+/** In the agent: responds with the result of `answer`. */
 export async function answerQuestion(
   { id, method, params }: Question,
   answer: (method: string, params: unknown) => Promise<unknown>,
@@ -84,7 +84,7 @@ export async function answerQuestion(
   }
 }
 
-/** What code may do to custom tools, besides. */
+/** Functions for code to manage custom tools. */
 export function customToolsOfCode(questions: AgentQuestions) {
   return {
     addCustomTools: ({ namespace, source, forceOverwriteNamespace }: NewCustomTools) =>
@@ -100,7 +100,7 @@ interface NewCustomTools {
   readonly forceOverwriteNamespace?: boolean
 }
 
-/** `webmcp` as code sees it. */
+/** The `webmcp` object of code. */
 export function webMcpOfCode(questions: AgentQuestions) {
   return {
     listTools: () => questions.ask('listTools', {}),

@@ -2,7 +2,7 @@ import { StringDecoder } from 'node:string_decoder'
 
 export type Channel = 'stdout' | 'stderr'
 
-/** Takes what this process writes to the console and the standard streams, which code takes for its own. */
+/** Captures this process's output to the console and the standard streams, which the code considers its own. */
 export function captureOutput(take: (channel: Channel, text: string) => void): void {
   for (const channel of ['stdout', 'stderr'] as const) {
     const decoder = new StringDecoder('utf8')

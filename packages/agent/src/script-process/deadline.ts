@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** Time for a wait that was cut to fail as code can catch it, before the call itself is ended. */
+/** Time between the error of a shortened wait, which code can catch, and the end of the call itself. */
 const marginMilliseconds = 250
 const pollMilliseconds = 50
 
-/** When the call that runs has to be over. */
+/** The time limit of the running call. */
 export class Deadline {
   #at = Number.POSITIVE_INFINITY
 
@@ -12,12 +12,12 @@ export class Deadline {
     this.#at = performance.now() + Math.max(timeoutMilliseconds - marginMilliseconds, timeoutMilliseconds * 0.75)
   }
 
-  /** The wait that is left of what was asked for. */
+  /** The requested wait in milliseconds, shortened to the time that is left. */
   within(seconds = Number.POSITIVE_INFINITY): number {
     return Math.max(Math.min(seconds * 1000, this.#at - performance.now()), 0)
   }
 
-  /** Asks again and again until there is an answer; undefined when there is none in time. */
+  /** Polls until there is a value; undefined if there is none in time. */
   async poll<Value>(seconds: number, ask: () => Promise<Value | undefined>): Promise<Value | undefined> {
     const end = performance.now() + this.within(seconds)
     for (;;) {
@@ -28,11 +28,11 @@ export class Deadline {
     }
   }
 
-  /** The value, or undefined when it does not come in time. */
+  /** The value, or undefined if it does not arrive in time. */
   async race<Value>(milliseconds: number, value: Promise<Value>): Promise<Value | undefined> {
     const stop = new AbortController()
     const late = delay(Math.min(Math.max(milliseconds, 0), 2 ** 31 - 1), undefined, { signal: stop.signal })
-    value.catch(() => {}) // After the wait nobody else hears how it ends.
+    value.catch(() => {}) // After the wait its outcome is ignored.
     try {
       return await Promise.race([value, late])
     } finally {

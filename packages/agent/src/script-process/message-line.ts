@@ -2,14 +2,14 @@ import type { Duplex } from 'node:stream'
 
 interface MessageLineOptions<Received> {
   readonly onMessage: (message: Received) => void
-  /** What came cannot be understood, or is too long; nothing more is read. */
+  /** The data is malformed or too long; nothing more is read. */
   readonly onCorruption: (reason: string) => void
   readonly maxBytes: number
 }
 
 const lineEnd = 10
 
-/** Objects between the agent and a program that runs a caller's code: each is one line of JSON. */
+/** Messages between the agent and a program that runs a caller's code: each is one line of JSON. */
 export class MessageLine<Sent extends object, Received extends object> {
   readonly #stream: Duplex
   readonly #options: MessageLineOptions<Received>
@@ -20,7 +20,7 @@ export class MessageLine<Sent extends object, Received extends object> {
   constructor(stream: Duplex, options: MessageLineOptions<Received>) {
     this.#stream = stream
     this.#options = options
-    stream.on('error', () => {}) // The other side has gone; its exit says so.
+    stream.on('error', () => {}) // The other side has ended; its exit is reported elsewhere.
     stream.on('data', (chunk: Buffer) => this.#read(chunk))
   }
 
@@ -51,7 +51,7 @@ export class MessageLine<Sent extends object, Received extends object> {
     this.#unfinished = []
     this.#unfinishedBytes = 0
     if (typeof message === 'object' && message !== null) this.#options.onMessage(message as Received)
-    else this.#fail('a message is no object in JSON')
+    else this.#fail('a message is not a JSON object')
   }
 
   #fail(reason: string): void {

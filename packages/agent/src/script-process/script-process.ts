@@ -6,7 +6,7 @@ import { killDescendants, killFamily } from '../process/process-family.ts'
 import { besideMain } from './beside-main.ts'
 import { MessageLine } from './message-line.ts'
 
-/** The most that code may keep in memory; it ends its own process with more, and nothing else. */
+/** Maximum heap of the code; exceeding it ends only its own process. */
 const maxHeapMegabytes = 512
 
 interface ScriptProcessOptions<Received> {
@@ -18,8 +18,8 @@ interface ScriptProcessOptions<Received> {
 }
 
 /**
- * A process that runs code of the session's callers, and its line to the agent. What comes over that line is theirs to
- * forge: it is bounded, and whoever breaks its form is ended.
+ * A process that runs code of the session's callers, and its connection to the agent. The code can forge messages on
+ * that connection, so it is bounded, and a process that sends malformed ones is killed.
  */
 export class ScriptProcess<Sent extends object, Received extends object> {
   /** How it ended, as one phrase. Never rejects. */
@@ -49,7 +49,7 @@ export class ScriptProcess<Sent extends object, Received extends object> {
         this.kill()
       },
     })
-    // What a process has started ends with it.
+    // Everything that a process has started ends with it.
     this.ended = this.#program.ended.then((how) => {
       this.kill()
       return this.#corruption ?? how
@@ -60,13 +60,13 @@ export class ScriptProcess<Sent extends object, Received extends object> {
     this.#line.send(message)
   }
 
-  /** Ends it with everything that it has started, wherever that has gone. */
+  /** Kills it with everything that it has started. */
   kill(): void {
     const { pid } = this.#program.child
-    if (pid !== undefined) killFamily({ id: this.#id, pid }).catch(() => {}) // Nothing is left.
+    if (pid !== undefined) killFamily({ id: this.#id, pid }).catch(() => {}) // No process is left.
   }
 
-  /** Ends what it has started, and not itself; resolves with whether there was any. */
+  /** Kills everything that it has started, but not itself; resolves with whether there was anything. */
   async killDescendants(): Promise<boolean> {
     const { pid } = this.#program.child
     return pid !== undefined && killDescendants({ id: this.#id, pid })

@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto'
 import type { CaptchaOutcome, CaptchaTask } from '@berth/contract/agent/agent-endpoints.ts'
 import type { EventLog } from '../reporting/event-log.ts'
 
-/** For a server that does not come back. It gives up earlier itself. */
+/** For a server that does not respond any more. It has a shorter limit itself. */
 const answerLimitMilliseconds = 150_000
 const maxTasks = 100
 
-/** Challenges of which the server has been told, and whose answer has not come. */
+/** Challenges that were reported to the server and wait for its answer. */
 export class CaptchaTasks {
   readonly #events: EventLog
   readonly #waiting = new Map<string, (outcome: CaptchaOutcome) => void>()
@@ -19,7 +19,7 @@ export class CaptchaTasks {
     return randomUUID()
   }
 
-  /** Has the server solve this. */
+  /** Asks the server to solve this challenge. */
   async solve(task: CaptchaTask): Promise<CaptchaOutcome> {
     if (this.#waiting.size >= maxTasks) return { status: 'failure', error_code: 'solver_busy' }
     const { promise, resolve } = Promise.withResolvers<CaptchaOutcome>()

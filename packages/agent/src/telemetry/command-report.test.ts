@@ -5,7 +5,7 @@ import { commandData, isReported } from './command-report.ts'
 
 const secret = 'what nobody may read'
 
-/** Every parameter that may hold text of a person, a path or an address. */
+/** All parameters that may contain personal text, a path or an address. */
 const params = {
   ...{
     text: secret,
@@ -31,7 +31,7 @@ const params = {
 }
 
 for (const method of cdpCommandMethods) {
-  test(`${method} is told without texts, paths and addresses`, () => {
+  test(`${method} is reported without texts, paths and addresses`, () => {
     assert.ok(isReported(method))
 
     const data = commandData({ id: 7, method, params, sessionId: 'S' }, 'connection')
@@ -44,7 +44,7 @@ for (const method of cdpCommandMethods) {
   })
 }
 
-test('what is told of a command are its numbers, flags, counts and choices', () => {
+test('the report of a command contains its numbers, flags, counts and enum values', () => {
   for (const [method, given, expected] of [
     ['Input.insertText', { text: 'four' }, { text_length: 4 }],
     ['Input.insertText', {}, { text_length: 0 }],

@@ -15,8 +15,8 @@ export function isReported(method: unknown): method is CdpCommandMethod {
 }
 
 /**
- * What is told of a command: numbers, flags, counts and the names of choices. Typed text, keys, addresses, paths and
- * scripts are not, only how long they are.
+ * The reported fields of a command: numbers, flags, counts and enum values. Of typed text, keys, addresses, paths and
+ * scripts only the length is reported.
  */
 export function commandData(command: Command, connectionId: string): Record<string, unknown> {
   const params = typeof command.params === 'object' && command.params !== null ? command.params : {}

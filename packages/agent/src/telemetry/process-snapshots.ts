@@ -11,8 +11,8 @@ interface Task {
 }
 
 /**
- * The processes of the machine, from time to time: the kernel tells how many processes it has ended, but not which. Of
- * those that have gone since, the largest are taken for the ended ones.
+ * Periodic snapshots of the machine's processes: the kernel reports how many processes it has killed, but not which.
+ * The largest of those missing since the last snapshot are assumed to be the killed ones.
  */
 export class ProcessSnapshots {
   #known: readonly Task[] = []
@@ -30,7 +30,7 @@ export class ProcessSnapshots {
     clearInterval(this.#timer)
   }
 
-  /** What is known of the processes that were ended. */
+  /** Details of the killed processes. */
   killed(count: number): readonly Record<string, unknown>[] {
     const running = readTasks()
     const pids = new Set(running.map(({ pid }) => pid))

@@ -15,7 +15,7 @@ interface ReportedCall {
   readonly response: ServerResponse
 }
 
-/** Reports a call when it has been answered, or its caller has left. The function that it returns notes its body. */
+/** Reports a call after its response, or when its caller has disconnected. The returned function records its body. */
 export function reportCall(
   telemetry: TelemetryCollector,
   { operation, request, response }: ReportedCall,

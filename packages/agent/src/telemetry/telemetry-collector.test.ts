@@ -17,7 +17,7 @@ async function capturing(...categories: TelemetryCapture['categories']): Promise
   return collector
 }
 
-test('a Chromium whose pages cannot be observed is told', async () => {
+test('a Chromium whose pages cannot be observed is reported', async () => {
   const collector = await capturing('console')
   const output = new PassThrough()
   const pipe = new CdpPipe(new PassThrough(), output)
@@ -32,7 +32,7 @@ test('a Chromium whose pages cannot be observed is told', async () => {
   assert.deepEqual([record.event.type, record.event.data], ['monitor_init_failed', { step: 'attach' }])
 })
 
-test('events above the pace are told as lost, each of them', async () => {
+test('every event above the rate limit is counted as lost', async () => {
   const collector = await capturing('control')
   const emitted = Array.from({ length: 6_000 }, (_, index) =>
     collector.emit({ type: 'api_call', source: { kind: 'kernel_api' }, data: { index } }),

@@ -10,25 +10,25 @@ import type { Observation } from './pages/observation.ts'
 import type { ProcessSnapshots } from './process-snapshots.ts'
 import type { TelemetryReport, TelemetrySink } from './telemetry-sink.ts'
 
-/** For a server, or its database, that is away. */
+/** For times when the server or its database is unavailable. */
 const limits = {
   maxEvents: 20_000,
   maxLength: 8 * 1024 * 1024,
-  /** The server reads no line that is longer than twice this. */
+  /** The server accepts no line longer than twice this. */
   maxEventLength: 512 * 1024,
 }
 
-/** A page can cause events without end. Those above the pace are counted as lost. */
+/** A page can cause events without end. Events above this rate are counted as lost. */
 const eventsPerSecond = 1_000
 const maxBurst = 5_000
 
-/** Each time that something is told costs the agent and the server more than the event itself. */
+/** Events are sent in batches, because each write costs agent and server more than the event itself. */
 const tellingPauseMilliseconds = 20
 
-/** A change is not delayed for longer by pages that do not answer. */
+/** Limits how long pages that do not answer can delay a change. */
 const attachLimitMilliseconds = 3_000
 
-/** The telemetry of the session: what is captured, and its events until the server has stored them. */
+/** The telemetry of the session: its configuration, and its events until the server has stored them. */
 export class TelemetryCollector implements TelemetrySink {
   readonly #clock: Clock
   readonly #logger: Logger
@@ -42,7 +42,7 @@ export class TelemetryCollector implements TelemetrySink {
   #credit = maxBurst
   #countedAt = performance.now()
 
-  /** With captcha tasks, pages are watched for challenges also when nothing is captured. */
+  /** With captcha tasks, pages are watched for challenges even if nothing is captured. */
   constructor(clock: Clock, logger: Logger, captchaTasks?: CaptchaTasks) {
     this.#clock = clock
     this.#logger = logger
@@ -59,12 +59,12 @@ export class TelemetryCollector implements TelemetrySink {
     return this.#categories.has(category)
   }
 
-  /** Whether the command is not captured although its category is. */
+  /** Whether the command is excluded although its category is captured. */
   excludes(method: string): boolean {
     return this.#excluded.has(method)
   }
 
-  /** Adds an event, if its category is captured. Returns false if there was no room for it. */
+  /** Adds an event if its category is captured. Returns false if there was no room for it. */
   emit({ type, source, data, truncated }: TelemetryReport): boolean {
     const category = eventCategories[type]
     if (!this.captures(category)) return true
@@ -77,7 +77,7 @@ export class TelemetryCollector implements TelemetrySink {
     return true
   }
 
-  /** The records as JSON, several at once. */
+  /** Batches of records as JSON. */
   follow(after: number | undefined, signal: AbortSignal): AsyncGenerator<readonly string[]> {
     return this.#log.followTogether(after, signal, tellingPauseMilliseconds)
   }
@@ -86,7 +86,7 @@ export class TelemetryCollector implements TelemetrySink {
     this.#log.acknowledge(sequence)
   }
 
-  /** Captures this from now on; null captures nothing. Resolves when the open pages are observed accordingly. */
+  /** Changes what is captured; null captures nothing. Resolves when the open pages are observed accordingly. */
   async configure(capture: TelemetryCapture | null): Promise<void> {
     this.#categories = new Set(capture?.categories)
     this.#excluded = new Set(capture?.excluded_methods)
@@ -94,18 +94,18 @@ export class TelemetryCollector implements TelemetrySink {
     await this.#observe()
   }
 
-  /** Each run of Chromium, before clients are admitted to it. */
+  /** Called for each run of Chromium, before clients are admitted. */
   async attachTo(chromium: Chromium): Promise<void> {
     this.#chromium = chromium
     await this.#observe()
   }
 
-  /** A program of the session wants to know the address of a host: a sign of what its pages may show. */
+  /** Notes that a program of the session has looked up a host, which hints at what its pages may show. */
   noteLookup(name: string): void {
     if (this.captures('captcha') || this.#captchaTasks) this.#observation?.noteLookup(name)
   }
 
-  /** The kernel has ended processes of the machine because its memory was used up. */
+  /** The kernel has killed processes of the machine because its memory was exhausted. */
   async reportMemoryKills(processes: number): Promise<void> {
     if (!this.captures('system')) return
     await this.#watchProcesses()
@@ -114,7 +114,7 @@ export class TelemetryCollector implements TelemetrySink {
     }
   }
 
-  /** Chromium does not come back. */
+  /** Chromium will not be restarted. */
   giveUp(): void {
     this.emit({
       type: 'monitor_reconnect_failed',
@@ -133,7 +133,7 @@ export class TelemetryCollector implements TelemetrySink {
     }
   }
 
-  /** Loads what observes pages when it is needed: without it, no code of it runs, and nothing is attached to a page. */
+  /** Loads the observers on demand: without them, their code does not run and nothing is attached to a page. */
   async #observe(): Promise<void> {
     if (this.#categories.size === 0 && !this.#captchaTasks && !this.#observation) return
     const { Observation } = await import('./pages/observation.ts')

@@ -3,7 +3,7 @@ import type { TelemetryEvent } from '@berth/contract/telemetry/telemetry-event.t
 
 export type TelemetryReport = Pick<TelemetryEvent, 'type' | 'source' | 'data' | 'truncated'>
 
-/** Takes events, and says which it takes. */
+/** Receives events, and tells which ones it captures. */
 export interface TelemetrySink {
   readonly now: Date
   captures(category: EventCategory): boolean

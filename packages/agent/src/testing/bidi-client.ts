@@ -24,7 +24,7 @@ export class BidiClient {
 
   private constructor(socket: WebSocket) {
     this.socket = socket
-    socket.on('error', () => {}) // The close that follows tells.
+    socket.on('error', () => {}) // Reported by the 'close' that follows.
     this.closed = once(socket, 'close').then(([code]) => code as number)
     void this.closed.then((code) => {
       for (const { reject } of this.#waiting.values()) reject(new Error(`the websocket closed with ${code}`))
@@ -42,8 +42,9 @@ export class BidiClient {
     return client
   }
 
-  /** The whole answer: a result, or an error. */
+  /** The whole response: a result, or an error. */
   async ask(method: string, params: object = {}): Promise<BidiMessage> {
+    if (this.socket.readyState !== WebSocket.OPEN) throw new Error(`the websocket is closed: ${method}`)
     const id = ++this.#lastId
     const answer = Promise.withResolvers<BidiMessage>()
     this.#waiting.set(id, answer)

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { WebSocket } from 'ws'
 
-/** Any size: the agent has no limit of its own. */
+/** Without a limit, like the agent itself. */
 const options = { maxPayload: 0, perMessageDeflate: false }
 
 export interface CdpMessage {
@@ -26,7 +26,7 @@ export class CdpClient {
 
   private constructor(socket: WebSocket) {
     this.socket = socket
-    socket.on('error', () => {}) // The close that follows tells.
+    socket.on('error', () => {}) // Reported by the 'close' that follows.
     this.closed = once(socket, 'close').then(([code]) => code as number)
     void this.closed.then((code) => {
       for (const { reject } of this.#waiting.values()) reject(new Error(`the websocket closed with ${code}`))
@@ -44,8 +44,9 @@ export class CdpClient {
     return client
   }
 
-  /** The whole answer: a result, or an error. */
+  /** The whole response: a result, or an error. */
   async ask(method: string, params: object = {}, sessionId?: string): Promise<CdpMessage> {
+    if (this.socket.readyState !== WebSocket.OPEN) throw new Error(`the websocket is closed: ${method}`)
     const id = ++this.#lastId
     const answer = Promise.withResolvers<CdpMessage>()
     this.#waiting.set(id, answer)

@@ -4,7 +4,7 @@ import { buffer } from 'node:stream/consumers'
 import type { CdpClient } from './cdp-client.ts'
 import type { StartedAgent } from './start-agent.ts'
 
-/** Notes what it is told of mouse and keyboard. */
+/** Records its mouse and keyboard events. */
 const content = `<!doctype html><meta charset="utf-8"><title>page</title>
 <body style="margin:0"><textarea id="text" style="position:absolute;left:20px;top:20px;width:500px;height:100px"></textarea>
 <script>
@@ -21,12 +21,12 @@ interface OperationAnswer {
   readonly json: any
 }
 
-/** A page in front of a person, and that person's hands. */
+/** A page in front, controlled with mouse and keyboard. */
 export class ComputerPage {
   readonly #agent: StartedAgent
   readonly client: CdpClient
   readonly session: string
-  /** Where the page begins on the screen. */
+  /** The position of the page on the screen. */
   readonly origin: { readonly x: number; readonly y: number }
 
   private constructor(agent: StartedAgent, client: CdpClient, session: string, origin: { x: number; y: number }) {
@@ -45,7 +45,7 @@ export class ComputerPage {
     return new ComputerPage(agent, client, session, { x, y })
   }
 
-  /** A point of the screen from one of the page. */
+  /** Converts a point of the page to a point on the screen. */
   at(x: number, y: number): { readonly x: number; readonly y: number } {
     return { x: this.origin.x + x, y: this.origin.y + y }
   }
@@ -71,7 +71,7 @@ export class ComputerPage {
     return this.client.evaluate(expression, this.session)
   }
 
-  /** Resolves with the value once the page has it: input arrives a moment after it was sent. */
+  /** Resolves with the value once the page has it: input arrives with a delay. */
   // biome-ignore lint/suspicious/noExplicitAny: a test knows what it asked for.
   async becomes(condition: string, value: string): Promise<any> {
     const poll = `new Promise((resolve) => {
@@ -81,7 +81,7 @@ export class ComputerPage {
     return this.evaluate(poll)
   }
 
-  /** What the page has noted up to and with the last of these events. */
+  /** The recorded events up to and including the last of these. */
   async takeLog(last: string): Promise<readonly string[]> {
     return this.becomes(`log.at(-1) === ${JSON.stringify(last)}`, 'log.splice(0)')
   }

@@ -13,17 +13,17 @@ import {
 import { readFirstLine, readLines, writeLine } from '../network/json-lines.ts'
 import type { StartedAgent } from './start-agent.ts'
 
-/** What a fake egress answers; whatever is left out succeeds. */
+/** Responses of the fake egress; omitted ones succeed. */
 export interface EgressAnswers {
   readonly lookup?: (request: LookupRequest) => Omit<LookupAnswer, 'id'> | Promise<Omit<LookupAnswer, 'id'>>
   readonly connect?: (greeting: ConnectGreeting) => ConnectionOpened | ConnectionFailed
-  /** Takes over a connection that was opened; absent: it is plain HTTP. */
+  /** Handles a connection that was opened; absent: it is plain HTTP. */
   readonly serve?: (socket: Socket, greeting: ConnectGreeting, control: Socket) => void
 }
 
 /**
- * In the place of egress: every name travels with its connection, and every connection leads to one HTTP server, which
- * sees the whole URL of each request.
+ * Replaces egress: every name travels with its connection, and all connections lead to one HTTP server, which sees the
+ * whole URL of each request.
  */
 export async function startFakeEgress(
   agent: Pick<StartedAgent, 'config'>,
@@ -68,7 +68,7 @@ export async function startFakeEgress(
   await once(server, 'listening')
   return {
     async [Symbol.asyncDispose]() {
-      // The agent hears of it before another egress is there.
+      // The agent must notice the end before another egress starts.
       if (control && !control.closed) await new Promise((resolve) => control?.once('close', resolve).end())
       for (const socket of sockets) socket.destroy()
       http.close()
@@ -77,7 +77,7 @@ export async function startFakeEgress(
   }
 }
 
-/** As egress does, the word comes before the end. */
+/** As in egress, the message precedes the end. */
 function tellEnds(socket: Socket, id: number, control: Socket): void {
   const end = socket.end.bind(socket) as (...args: unknown[]) => Socket
   socket.end = ((...args: unknown[]) => {

@@ -4,13 +4,13 @@ interface FrameParts {
   readonly opcode: number
   readonly payload: Buffer
   readonly isFinal?: boolean
-  /** Clients mask what they send; without it the frame is a server's. */
+  /** Clients mask their frames; without a mask it is a server's frame. */
   readonly mask?: Buffer
-  /** Writes the length in more bytes than it needs: 2 or 8. */
+  /** Writes the length in more bytes than necessary: 2 or 8. */
   readonly lengthBytes?: 0 | 2 | 8
 }
 
-/** One websocket frame, in any of the forms that RFC 6455 §5.2 allows. */
+/** One websocket frame, in any form that RFC 6455 §5.2 allows. */
 export function encodeFrame({ opcode, payload, isFinal = true, mask, lengthBytes }: FrameParts): Buffer {
   const extra = lengthBytes ?? (payload.length <= 125 ? 0 : payload.length <= 65_535 ? 2 : 8)
   const header = Buffer.alloc(2 + extra)
@@ -24,9 +24,9 @@ export function encodeFrame({ opcode, payload, isFinal = true, mask, lengthBytes
   return Buffer.concat([header, mask, masked])
 }
 
-/** Cuts bytes into pieces at the given offsets. */
+/** Splits bytes at the given offsets. */
 export function cutAt(bytes: Buffer, offsets: readonly number[]): readonly Buffer[] {
   const edges = [0, ...offsets.map((offset) => offset % (bytes.length + 1)).sort((a, b) => a - b), bytes.length]
-  // Copies, as every chunk of a socket has memory of its own, which the reader must not rely on for longer.
+  // Copies, because every chunk of a socket has memory of its own, which the reader must not keep using.
   return edges.slice(1).map((end, index) => Buffer.from(bytes.subarray(edges[index], end)))
 }

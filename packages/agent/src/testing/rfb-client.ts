@@ -1,14 +1,14 @@
 import { once } from 'node:events'
 import { WebSocket } from 'ws'
 
-/** A small RFB client over a WebSocket, which sends whatever a test wants. */
+/** A small RFB client over a WebSocket, which sends arbitrary data. */
 export class RfbClient {
   readonly socket: WebSocket
   readonly #received: Buffer[] = []
 
   private constructor(socket: WebSocket) {
     this.socket = socket
-    socket.on('error', () => {}) // The close that follows tells.
+    socket.on('error', () => {}) // Reported by the 'close' that follows.
     socket.on('message', (data) => this.#received.push(data as Buffer))
   }
 
@@ -19,7 +19,7 @@ export class RfbClient {
     return client
   }
 
-  /** After the handshake, whose answers come in order. */
+  /** Completes the handshake. */
   static async connect(url: string): Promise<RfbClient> {
     const client = await RfbClient.open(url)
     await client.receive(12)
@@ -36,7 +36,7 @@ export class RfbClient {
     this.socket.send(bytes)
   }
 
-  /** Waits until so much has come altogether. */
+  /** Waits until this many bytes have arrived in total. */
   async receive(total: number): Promise<void> {
     while (this.received < total) await once(this.socket, 'message')
   }

@@ -16,7 +16,7 @@ import { EventLog } from '../reporting/event-log.ts'
 import { StateFeed } from '../reporting/state-feed.ts'
 import { TelemetryCollector } from '../telemetry/telemetry-collector.ts'
 
-/** Every operation of the agent in the test's own process: for those that need no browser. */
+/** All operations of the agent in the test's own process, for tests without a browser. */
 export class ServedApp implements AsyncDisposable {
   readonly url: string
   /** An empty folder for the test's files. */

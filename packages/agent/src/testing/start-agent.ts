@@ -21,7 +21,7 @@ import { inMachineNetwork, writeNetworkFiles } from '@berth/runtime/machine-netw
 import { CdpClient } from './cdp-client.ts'
 
 const agentMain = new URL('../entries/main.ts', import.meta.url).pathname
-/** Chromium keeps its sandbox on, and as root it refuses to: the tests of root run the agent as nobody. */
+/** Chromium keeps its sandbox on, which does not work as root: when the tests run as root, the agent runs as nobody. */
 const unprivilegedUser = process.getuid?.() === 0 ? 65_534 : undefined
 
 export interface Answer {
@@ -29,14 +29,14 @@ export interface Answer {
   readonly body: string
 }
 
-/** An agent outside of a machine, and everything a test asks of it. */
+/** An agent outside of a machine, and helpers for tests. */
 export class StartedAgent {
   readonly process: ChildProcess
   readonly config: AgentConfig
   readonly folder: string
   /** Exit code, or the signal that ended it. */
   readonly exited: Promise<number | string>
-  /** What it has logged. */
+  /** Its log output. */
   log = ''
   readonly #clients: CdpClient[] = []
 
@@ -70,7 +70,7 @@ export class StartedAgent {
     return this.configure({ viewport })
   }
 
-  /** What a stream tells, as it comes; ends with the agent. */
+  /** The messages of a stream; ends with the agent. */
   async *#follow<Told>(path: string): AsyncGenerator<Told> {
     const sent = request({ socketPath: this.socketPath, path, agent: false })
     sent.end()
@@ -86,7 +86,7 @@ export class StartedAgent {
         }
       }
     } catch {
-      // An agent that has ended tells nothing more.
+      // An agent that has ended sends nothing more.
     } finally {
       sent.destroy()
     }
@@ -96,7 +96,7 @@ export class StartedAgent {
     return this.#follow(agentRoutes.followState.path)
   }
 
-  /** Everything that nobody has acknowledged; with a position, what follows it. */
+  /** All unacknowledged records, or those after a position. */
   records(after?: number): AsyncGenerator<AgentEventRecord> {
     return this.#follow(`${agentRoutes.followEvents.path}${after === undefined ? '' : `?after=${after}`}`)
   }
@@ -110,12 +110,12 @@ export class StartedAgent {
     throw new Error(`The agent ended before that: ${JSON.stringify(seen)}\n${this.log}`)
   }
 
-  /** Every state up to and with the first that fits. */
+  /** All states up to and including the first match. */
   statesUntil(fits: (state: AgentState) => boolean): Promise<readonly AgentState[]> {
     return this.#until(this.states(), fits)
   }
 
-  /** Every event up to and with the first that fits. */
+  /** All events up to and including the first match. */
   async eventsUntil(fits: (event: AgentEvent) => boolean): Promise<readonly AgentEvent[]> {
     const records = await this.#until(this.records(), (record) => 'event' in record && fits(record.event))
     return records.flatMap((record) => ('event' in record ? [record.event] : []))
@@ -131,14 +131,14 @@ export class StartedAgent {
     return client
   }
 
-  /** A plain connection to the agent, for what no websocket library would send. */
+  /** A plain connection to the agent, to send what no websocket library would send. */
   async rawSocket(): Promise<Socket> {
     const socket = connect(this.socketPath)
     await once(socket, 'connect')
     return socket
   }
 
-  /** The processes that the agent itself has started, by the name of their program. */
+  /** Processes started by the agent itself, by the name of their program. */
   children(program: string): readonly number[] {
     const { pid } = this.process
     const all = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean)
@@ -153,10 +153,7 @@ export class StartedAgent {
   }
 }
 
-/**
- * Starts the agent as a driver would: with a network and displays of its own, with its open files and a file with its
- * configuration.
- */
+/** Starts the agent as a driver would: with its own network and displays, open files, and a configuration file. */
 export async function startAgent(changes: Partial<AgentConfig> = {}): Promise<StartedAgent> {
   const folder = mkdtempSync(join(tmpdir(), 'berth-agent-'))
   for (const name of ['home', 'run', 'displays']) mkdirSync(join(folder, name))
@@ -185,17 +182,17 @@ export async function startAgent(changes: Partial<AgentConfig> = {}): Promise<St
   chmodSync(boundPath, 0o666)
   const [program = '', ...args] = await inOwnNamespaces(folder, [process.execPath, agentMain, configPath])
   const child = spawn(program, args, {
-    // In the order of `inheritedDescriptors`; those between the agent's socket and the network's are of a driver.
+    // In the order of `inheritedDescriptors`; those between the agent's socket and the network's belong to a driver.
     stdio: ['ignore', 'ignore', 'pipe', descriptorOf(listener), 'ignore', 'ignore', 'ignore'],
     env: { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' },
   })
-  // From here on the agent alone accepts. Closing removes the path that was bound, so it has another by then.
+  // From here on only the agent accepts. Closing removes the bound path, so the socket is renamed before.
   renameSync(boundPath, join(folder, 'agent.sock'))
   listener.close()
   return new StartedAgent(child, config, folder)
 }
 
-/** The command with a network as that of a machine and a folder of displays, under a user without rights. */
+/** The command with a network like that of a machine and its own folder for displays, as an unprivileged user. */
 async function inOwnNamespaces(folder: string, command: readonly string[]): Promise<readonly string[]> {
   const files = await writeNetworkFiles(folder)
   const asUser =
@@ -208,7 +205,7 @@ async function inOwnNamespaces(folder: string, command: readonly string[]): Prom
 }
 
 /**
- * Two X servers may choose the same display at once: each looks in its own network for the sockets of others, and then
+ * Two X servers may choose the same display at once: each looks for the sockets of others in its own network, and then
  * replaces what it finds in this folder.
  */
 const separateDisplays = `
@@ -229,7 +226,7 @@ function giveAway(folder: string, user: number): void {
   for (const name of ['.', 'home', 'run', 'displays', 'config.json']) chownSync(join(folder, name), user, user)
 }
 
-/** Node has no public name for the descriptor of a listening socket. */
+/** Node has no public API for the descriptor of a listening socket. */
 function descriptorOf(listener: object): number {
   return (listener as { _handle: { fd: number } })._handle.fd
 }

@@ -15,8 +15,8 @@ export interface DriverCommand {
 }
 
 /**
- * A chromedriver in this machine. It knows neither tokens nor unix sockets: the root of its paths is a secret, so that a
- * page that reaches its port cannot give it commands.
+ * A chromedriver in this machine. It supports neither tokens nor unix sockets: the root of its paths is a secret, so
+ * that a page that reaches its port cannot send commands.
  */
 export class Chromedriver {
   /** How it ended, as one phrase. Never rejects. */
@@ -32,7 +32,7 @@ export class Chromedriver {
     this.#root = root
   }
 
-  /** Resolves when it takes commands. */
+  /** Resolves when it accepts commands. */
   static async start(homeFolder: string): Promise<Chromedriver> {
     const root = randomBytes(16).toString('hex')
     const port = Promise.withResolvers<number>()
@@ -57,11 +57,11 @@ export class Chromedriver {
       return new Chromedriver(program, await Promise.race([port.promise, failure]), root)
     } finally {
       clearTimeout(late)
-      failure.catch(() => {}) // Its later end is told by `ended`.
+      failure.catch(() => {}) // `ended` reports a later end.
     }
   }
 
-  /** Sends a command; the body of the answer is the caller's to read. */
+  /** Sends a command; the caller reads the body of the response. */
   send({ method, path, body }: DriverCommand, signal?: AbortSignal): Promise<IncomingMessage> {
     return new Promise((resolve, reject) => {
       const request = http.request({
@@ -79,7 +79,7 @@ export class Chromedriver {
     })
   }
 
-  /** Sends a command and reads all of its answer. */
+  /** Sends a command and reads the whole response. */
   async ask(command: DriverCommand): Promise<{ readonly status: number; readonly body: string }> {
     const answer = await this.send(command)
     return { status: answer.statusCode ?? 500, body: await text(answer) }

@@ -2,15 +2,15 @@ import { WebDriverError } from './webdriver-error.ts'
 
 type Capabilities = Readonly<Record<string, unknown>>
 
-/** The names of the running browser; chromedriver itself knows the first alone. */
+/** The names of the running browser; chromedriver itself knows only the first. */
 const browserNames: readonly unknown[] = ['chrome', 'chromium']
 
-/** Proxies that leave the way out of the session as it is. */
+/** Proxy settings that do not change the session's network. */
 const neutralProxies: readonly unknown[] = [undefined, 'direct', 'system', 'autodetect']
 
 /**
- * The parameters of `POST /session` as chromedriver gets them: attached to the browser that runs, and without BiDi, which
- * the agent serves by itself. Options for a browser that would be started are left out.
+ * The parameters of `POST /session` for chromedriver: attached to the running browser, and without BiDi, which the
+ * agent serves itself. Options for launching a browser are left out.
  */
 export function attachedCapabilities(parameters: unknown, devToolsPort: number): object {
   const { capabilities } = objectOf(parameters, 'the body')
@@ -35,13 +35,16 @@ function attached(wished: Capabilities): Capabilities {
   if (!neutralProxies.includes(proxy.proxyType)) {
     throw new WebDriverError(
       'session not created',
-      'proxy: the session has its own way out; PATCH /browsers/{id} changes it',
+      'proxy: the session has its own proxy settings; PATCH /browsers/{id} changes them',
     )
   }
   return { ...kept, ...(browserNames.includes(kept.browserName) && { browserName: 'chrome' }) }
 }
 
-/** What the client learns. The keys that tell clients that this is Chrome stay, the address inside the machine does not. */
+/**
+ * The capabilities for the client: without the address inside the machine, but with the keys by which clients recognize
+ * Chrome.
+ */
 export function toldCapabilities(capabilities: Capabilities): Capabilities {
   return { ...capabilities, 'goog:chromeOptions': {}, platformName: 'linux', setWindowRect: true }
 }

@@ -11,7 +11,7 @@ interface Limits {
   readonly startLimit?: number
 }
 
-/** With a driver that makes each session when it is let, and takes note of those that it is to end. */
+/** With a driver that creates each session when `isLet` resolves, and records the sessions that it is told to end. */
 function openSessions(limits: Limits, isLet: Promise<unknown> = Promise.resolve()) {
   let made = 0
   const ended: string[] = []

@@ -9,11 +9,11 @@ import { attachedCapabilities, toldCapabilities } from './classic-capabilities.t
 import { WebDriverError } from './webdriver-error.ts'
 
 const maxSessions = 16
-/** chromedriver asks the tab in front, which may hang. */
+/** chromedriver queries the front tab, which may hang. */
 const startLimitMilliseconds = 30_000
-/** A client that has vanished leaves its session behind; one at work sends commands, or has a BiDi connection. */
+/** A vanished client leaves its session behind; an active one sends commands, or has a BiDi connection. */
 const idleLimitMilliseconds = 10 * 60 * 1000
-/** After the last session chromedriver stays for the next one so long. */
+/** How long chromedriver keeps running after the last session. */
 const driverIdleMilliseconds = 30_000
 const maxAttempts = 3
 
@@ -31,7 +31,7 @@ interface NewSession {
 }
 
 interface ClassicSessionsOptions {
-  /** Of a browser that has a page open. */
+  /** Of a browser with an open page. */
   readonly endpoint: () => Promise<DevToolsEndpoint>
   readonly homeFolder: string
   readonly logger: Logger
@@ -41,8 +41,8 @@ interface ClassicSessionsOptions {
 }
 
 /**
- * The classic WebDriver sessions of this machine. Each is attached to the running browser and ends with `DELETE`, with the
- * browser, with chromedriver, or when nobody uses it; the browser and its pages stay.
+ * The classic WebDriver sessions of this machine. Each is attached to the running browser and ends with `DELETE`, with
+ * the browser, with chromedriver, or when it is idle; the browser and its pages continue.
  */
 export class ClassicSessions {
   readonly #options: ClassicSessionsOptions
@@ -56,7 +56,7 @@ export class ClassicSessions {
     this.#options = options
   }
 
-  /** Told of each session that has ended, however that came about. */
+  /** Calls the listener for each session that has ended, for any reason. */
   onEnd(listener: (id: string) => void): void {
     this.#endListeners.push(listener)
   }
@@ -69,7 +69,7 @@ export class ClassicSessions {
     return this.#sessions.size + this.#starting >= maxSessions
   }
 
-  /** The answer to `POST /session`. */
+  /** The response to `POST /session`. */
   async create(parameters: unknown): Promise<NewSession> {
     if (this.isFull) {
       throw new WebDriverError(
@@ -80,12 +80,13 @@ export class ClassicSessions {
     this.#starting += 1
     clearTimeout(this.#driverIdle)
     let hasGivenUp = false
-    // It counts for as long as chromedriver is at it.
+    // Counts against the limit until chromedriver has finished.
     const created = this.#create(parameters).finally(() => {
       this.#starting -= 1
       this.#stopDriverWhenIdle()
     })
-    created.then(({ value }) => (hasGivenUp ? this.end(value.sessionId) : undefined)).catch(() => {}) // Whoever waits for it is told.
+    // The caller that awaits it handles the rejection.
+    created.then(({ value }) => (hasGivenUp ? this.end(value.sessionId) : undefined)).catch(() => {})
     try {
       return await Promise.race([created, tooLate(this.#options.startLimit ?? startLimitMilliseconds)])
     } catch (error) {
@@ -94,7 +95,7 @@ export class ClassicSessions {
     }
   }
 
-  /** Once more with the next browser or chromedriver, where the one that was asked dies. */
+  /** Retries with the next browser or chromedriver if the current one dies. */
   async #create(parameters: unknown, attempts = maxAttempts): Promise<NewSession> {
     const { ended } = await this.#options.endpoint()
     const driver = await this.#runningDriver().catch((error: Error) => {
@@ -118,12 +119,12 @@ export class ClassicSessions {
     const id = value.sessionId as string
     this.#sessions.set(id, { driver, uses: 0, idle: undefined })
     this.#leave(id)
-    // Of a browser that has ended, chromedriver's session is of no use.
+    // chromedriver's session is useless after its browser has ended.
     void browserEnded.then(() => this.#forget(id))
     return { value: { sessionId: id, capabilities: toldCapabilities(value.capabilities) } }
   }
 
-  /** Counts a use of the session in; the function that it returns counts it out, once. */
+  /** Registers a use of the session; the returned function ends it, once. */
   enter(id: string): () => void {
     const session = this.#get(id)
     session.uses += 1
@@ -137,18 +138,19 @@ export class ClassicSessions {
     }
   }
 
-  /** Sends a command of the session; the body of the answer is the caller's to read. */
+  /** Sends a command of the session; the caller reads the body of the response. */
   async send(id: string, command: DriverCommand, signal: AbortSignal): Promise<IncomingMessage> {
     const { driver } = this.#get(id)
     return driver.send(command, signal)
   }
 
-  /** Ends the session; nothing when there is none. */
+  /** Ends the session, if it exists. */
   async end(id: string): Promise<void> {
     const session = this.#sessions.get(id)
     if (!session) return
     this.#forget(id)
-    await session.driver.ask({ method: 'DELETE', path: `/session/${id}` }).catch(() => {}) // With it all of its sessions are gone.
+    // All of its sessions end with it.
+    await session.driver.ask({ method: 'DELETE', path: `/session/${id}` }).catch(() => {})
   }
 
   #get(id: string): ClassicSession {
@@ -180,7 +182,7 @@ export class ClassicSessions {
     this.#driver = driver
     const forget = (how: string, ended?: Driver) => {
       for (const [id, session] of [...this.#sessions]) if (session.driver === ended) this.#forget(id)
-      if (this.#driver !== driver) return // It was idle.
+      if (this.#driver !== driver) return // It was stopped as idle.
       this.#driver = undefined
       this.#options.logger.warn({ how }, 'chromedriver has ended; the next WebDriver session starts it again')
     }
@@ -200,7 +202,7 @@ export class ClassicSessions {
   #stopDriver(): void {
     const driver = this.#driver
     this.#driver = undefined
-    driver?.then((running) => running.kill()).catch(() => {}) // It did not start: nothing to stop.
+    driver?.then((running) => running.kill()).catch(() => {}) // It did not start, so there is nothing to stop.
   }
 }
 

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { sendJson } from '../http/json-body.ts'
 
-/** The errors of WebDriver (§6.6) that the agent itself answers with, and their HTTP status. */
+/** The WebDriver errors (§6.6) that the agent itself returns, with their HTTP status. */
 const statuses = {
   'invalid argument': 400,
   'invalid session id': 404,

@@ -10,10 +10,10 @@ import { sendJson } from '../http/json-body.ts'
 import type { ClassicSessions } from './classic-sessions.ts'
 import { sendWebDriverError, WebDriverError } from './webdriver-error.ts'
 
-/** A file that is sent to the session comes in one command, in Base64. */
+/** An uploaded file is sent in one command, in Base64. */
 const maxBodyBytes = 128 * 1024 * 1024
 
-/** Serves classic WebDriver: the handshake here, the commands of its sessions by chromedriver. */
+/** Serves classic WebDriver: creates sessions, and passes their commands to chromedriver. */
 export async function answerWebDriver(
   sessions: ClassicSessions,
   logger: Logger,
@@ -74,7 +74,7 @@ async function passOn(
   const head = { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-cache' }
   response.writeHead(answer.statusCode ?? 500, head)
   await pipeline(answer, response)
-  // The window that it closed was the last: with it chromedriver ends its session.
+  // Closing the last window makes chromedriver end the session.
   if (request.method === 'DELETE' && command === '/window') await forgetWhenEnded(sessions, id)
 }
 

@@ -42,7 +42,8 @@ test('a command counts as activity, and an idle session does not', async () => {
   const { value } = await command('POST', '/session', { capabilities: {} })
 
   await agent.statesUntil(({ idle_since }) => idle_since !== null)
-  const script = { script: 'setTimeout(arguments[0], 300)', args: [] }
+  // Longer than a busy machine takes to open a stream of states.
+  const script = { script: 'setTimeout(arguments[0], 3_000)', args: [] }
   const running = command('POST', `/session/${value.sessionId}/execute/async`, script)
   await agent.statesUntil(({ idle_since }) => idle_since === null)
   await running

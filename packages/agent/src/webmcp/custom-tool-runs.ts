@@ -16,7 +16,7 @@ import type { ToolProcess } from './tool-process.ts'
 import type { MatchingPage } from './tool-process-messages.ts'
 import { isUrlPattern } from './url-patterns.ts'
 
-/** A source that takes longer to say what it defines does something else. */
+/** A source that takes longer to define its tools is doing something else. */
 const defineLimitMilliseconds = 60_000
 
 const Definitions = z
@@ -35,7 +35,7 @@ const Definitions = z
   )
   .min(1)
 
-/** What the source defines. It is evaluated in the tools' process: nothing of it reaches the agent but what it describes. */
+/** The definitions of the source. It is evaluated in the tools' process: only their descriptions reach the agent. */
 export async function readDefinitions(
   process: ToolProcess,
   { source }: AddCustomWebMcpTools,
@@ -46,7 +46,7 @@ export async function readDefinitions(
   return validate(Definitions, outcome.result, 'source').map(({ kind, match, tool }) => ({ kind, match, tool }))
 }
 
-/** Executes a tool that drives the browser from outside of the page. */
+/** Executes a tool that controls the browser from outside the page. */
 export async function executeInProcess(
   process: ToolProcess,
   { source, index }: CustomTool,
@@ -72,7 +72,7 @@ interface Evaluated {
   }
 }
 
-/** Executes a tool in the page itself, from its whole source: its functions may share what stands around them. */
+/** Executes a tool in the page itself, from its complete source, because its functions may share variables. */
 export async function executeInPage(
   session: TargetSession,
   { source, index }: CustomTool,
@@ -89,11 +89,11 @@ export async function executeInPage(
     .catch(({ message }: Error) => new InvocationError(message, id))
   const answer = await Promise.race([
     evaluated,
-    session.lost.then(() => new InvocationError('its page has gone', id)),
+    session.lost.then(() => new InvocationError('its page has closed', id)),
     delay(timeoutSeconds * 1000, undefined, { ref: false }).then(
       () => new InvocationError(`it did not end within ${timeoutSeconds} s`, id),
     ),
-    aborted(signal).then(() => new InvocationError('the caller has left', id)),
+    aborted(signal).then(() => new InvocationError('the caller has disconnected', id)),
   ])
   if (answer instanceof InvocationError) throw answer
   const { result, exceptionDetails } = answer as unknown as Evaluated

@@ -3,18 +3,18 @@ import type { AddCustomWebMcpTools, CustomWebMcpTool } from '@berth/contract/age
 import { BerthError } from '@berth/contract/errors.ts'
 import { matchesUrl } from './url-patterns.ts'
 
-/** Of all sources that tools were made from, and of the tools. */
+/** For all tools together, including their sources. */
 const maxSourceCharacters = 64_000_000
 const maxTools = 1_000
 
-/** What tools were made from together: each is one of the definitions that it yields. */
+/** The source of tools that were added together: each tool is one of its definitions. */
 export interface ToolSource {
   readonly text: string
 }
 
 export interface CustomTool extends CustomWebMcpTool {
   readonly source: ToolSource
-  /** Its place among the definitions of the source. */
+  /** Its position among the definitions of the source. */
   readonly index: number
 }
 
@@ -36,7 +36,7 @@ export class CustomTools {
     return this.#tools.filter(({ match }) => matchesUrl(match.url_patterns, url))
   }
 
-  /** All or none. Nothing is waited for in here, so that of two callers with one name the later one is refused. */
+  /** Adds all or none. Synchronous, so that of two callers with the same name the later one is refused. */
   add(asked: AddCustomWebMcpTools, definitions: readonly ToolDefinition[]): readonly CustomTool[] {
     const { namespace, force_overwrite_namespace: replaces } = asked
     const others = replaces ? this.#tools.filter((tool) => tool.namespace !== namespace) : this.#tools
@@ -64,7 +64,7 @@ export class CustomTools {
   }
 }
 
-/** As callers see it. */
+/** The tool as returned to callers. */
 export function publicTool({ id, namespace, kind, match, tool }: CustomTool): CustomWebMcpTool {
   return { id, namespace, kind, match, tool }
 }

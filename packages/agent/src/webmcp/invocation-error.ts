@@ -1,8 +1,8 @@
 import { BerthError } from '@berth/contract/errors.ts'
 
-/** An invocation that was begun and whose end nobody has seen. */
+/** An invocation was started, but its outcome is unknown. */
 export class InvocationError extends BerthError<'outcome_unknown'> {
-  /** Absent when not even the beginning was confirmed. */
+  /** Absent if not even the start was confirmed. */
   readonly invocationId: string | undefined
 
   constructor(reason: string, invocationId?: string) {

@@ -8,13 +8,13 @@ import { type PageTool, readFrames, readTools } from './page-tools.ts'
 import type { ToolPlace } from './tool-refs.ts'
 
 const maxOutputBytes = 240 * 1024
-/** A form that is filled in says nothing more until its user acts; one that cannot be filled in says so at once. */
+/** A filled-in form reports nothing until its user acts; one that cannot be filled in reports that immediately. */
 const formAnswerMilliseconds = 150
 
 export interface Invocation {
   readonly input: Readonly<Record<string, unknown>>
   readonly timeoutSeconds: number
-  /** Aborts when the caller leaves: the page is told that nobody waits any more. */
+  /** Aborts when the caller disconnects: the page is told that nobody waits any more. */
   readonly signal: AbortSignal
 }
 
@@ -25,7 +25,7 @@ interface Response {
   readonly exception?: { readonly description?: string; readonly value?: unknown }
 }
 
-/** Uses a tool of a page, as long as the document that offered it is there. */
+/** Uses a tool of a page as long as the document that offered it exists. */
 export async function invokePageTool(
   session: TargetSession,
   place: ToolPlace,
@@ -68,9 +68,9 @@ class PageInvocation {
   async run({ frameId, name }: ToolPlace, invocation: Invocation, waitsForUser: boolean): Promise<WebMcpInvocation> {
     const { input, timeoutSeconds, signal } = invocation
     const ended = Promise.race([
-      this.#session.lost.then(() => 'its page has gone'),
+      this.#session.lost.then(() => 'its page has closed'),
       delay(timeoutSeconds * 1000, `it did not end within ${timeoutSeconds} s`, { ref: false }),
-      aborted(signal).then(() => 'the caller has left'),
+      aborted(signal).then(() => 'the caller has disconnected'),
     ]).then((reason) => new Ended(reason))
     const id = await Promise.race([this.#begin({ frameId, toolName: name, input }), ended])
     if (id instanceof Ended) throw new InvocationError(id.reason)
@@ -90,7 +90,7 @@ class PageInvocation {
     try {
       return (await this.#session.send('WebMCP.invokeTool', params, Number.POSITIVE_INFINITY)).invocationId
     } catch (cause) {
-      // Chromium refuses before it begins: the tool went a moment ago.
+      // Chromium refuses before it starts: the tool has just been removed.
       throw new BerthError('tool_not_found', undefined, { cause })
     }
   }
@@ -122,7 +122,7 @@ function outcomeOf(id: string, { status, output, errorText, exception }: Respons
   return { invocation_id: id, status: 'error', error_text: errorText || String(thrown ?? 'The tool has failed.') }
 }
 
-/** What came of a tool, or an error in its place when it is more than a caller should have to take. */
+/** The result of a tool, or an error if the result is too large. */
 export function completed(id: string, output: unknown): WebMcpInvocation {
   const length = output === undefined ? 0 : Buffer.byteLength(JSON.stringify(output))
   if (length > maxOutputBytes) {

@@ -6,7 +6,7 @@ export interface OpenPage {
   /** Without its fragment. */
   readonly url: string
   readonly windowId: number
-  /** Frames of the page that have a process of their own, and so a target. */
+  /** Frames of the page with a process and a target of their own. */
   readonly frameTargetIds: readonly string[]
 }
 
@@ -18,7 +18,7 @@ interface TargetInfo {
   readonly parentId?: string
 }
 
-/** Every page with the targets that belong to it. The browser itself is asked, no page. */
+/** All pages with their targets. Only the browser is queried, not the pages. */
 export async function openPages(pipe: CdpPipe): Promise<readonly OpenPage[]> {
   const { targetInfos: targets } = await pipe.send('Target.getTargets')
   const pages = targets.filter(({ type }) => type === 'page')
@@ -42,7 +42,7 @@ export function withoutFragment(url: string): string {
   return url.split('#', 1)[0] as string
 }
 
-/** A frame's target names that of its parent, so that the page is at the end of the way up. */
+/** A frame's target names its parent, so the chain of parents ends at the page. */
 function isWithin(target: TargetInfo, pageId: string, targets: readonly TargetInfo[]): boolean {
   if (target.type !== 'iframe') return false
   const seen = new Set<TargetInfo>()

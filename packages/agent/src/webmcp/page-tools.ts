@@ -4,17 +4,17 @@ import type { TargetSession } from '../browser/targets/target-session.ts'
 
 /** A page that takes longer is busy or stuck; its tools are left out. */
 const answerLimitMilliseconds = 1_500
-/** Of one page and one frame: more than anybody could choose from. */
+/** Limits the frames of a page, and the tools of a frame. */
 const maxFrames = 200
 const maxToolsOfFrame = 500
 const maxToolBytes = 64 * 1024
 
-/** A world of its own beside the page's: what the page has changed of JavaScript does not reach it. */
+/** An isolated world, which the page's changes to JavaScript do not affect. */
 const worldName = 'berth'
 
 /**
- * Runs in the frame. Chromium's own list (`WebMCP.enable`) leaves out titles and the tools of frames within a page; the
- * page's own, which this asks, lacks only what forms say of themselves.
+ * Runs in the frame. Chromium's list (`WebMCP.enable`) lacks titles and the tools of frames within a page; the page's
+ * own list, which this queries, lacks only what forms declare.
  */
 const listTools = `(async () => {
   const tools = (await document.modelContext?.getTools()) ?? []
@@ -38,7 +38,7 @@ interface ListedTool {
   readonly description: string
   readonly inputSchema?: Record<string, unknown>
   readonly annotations?: Readonly<Record<string, boolean>>
-  /** Absent for a tool that is no form. */
+  /** Absent for a tool that is not a form. */
   readonly autosubmit?: boolean
 }
 
@@ -55,13 +55,13 @@ export interface Frame {
   readonly url: string
 }
 
-/** The frames of the target, the main one first; undefined when the page does not answer. */
+/** The frames of the target, the main one first; undefined if the page does not answer. */
 export async function readFrames(session: TargetSession): Promise<readonly Frame[] | undefined> {
   const answer = await inTime(session, session.send('Page.getFrameTree'))
   return answer && framesOf(answer.frameTree).slice(0, maxFrames)
 }
 
-/** The tools that the frame's own document offers; undefined when the page does not answer, or has just left. */
+/** The tools of the frame's own document; undefined if the page does not answer, or has just closed. */
 export async function readTools(session: TargetSession, frameId: string): Promise<readonly PageTool[] | undefined> {
   return inTime(session, listIn(session, frameId))
 }
@@ -93,7 +93,7 @@ const hintNames = [
   ...['consequentialHint', 'untrustedContentHint', 'autosubmit'],
 ]
 
-/** Chromium knows hints that callers do not. */
+/** Chromium has hints that the API does not have. */
 function knownHints(hints: Readonly<Record<string, boolean | undefined>>): Record<string, boolean> {
   const known = hintNames.flatMap((name) => (typeof hints[name] === 'boolean' ? [[name, hints[name]]] : []))
   return Object.fromEntries(known)
@@ -111,6 +111,6 @@ function framesOf({ frame, childFrames = [] }: FrameTree): readonly Frame[] {
 
 async function inTime<Value>(session: TargetSession, asked: Promise<Value>): Promise<Value | undefined> {
   const late = delay(answerLimitMilliseconds, undefined, { ref: false })
-  const answer = asked.catch(() => undefined) // Frames and targets come and go while they are asked.
+  const answer = asked.catch(() => undefined) // The frame or target has closed meanwhile.
   return (await Promise.race([answer, session.lost, late])) ?? undefined
 }

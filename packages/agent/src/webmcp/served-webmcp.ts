@@ -30,7 +30,7 @@ export function servedWebMcp(webMcp: WebMcp): readonly ServedOperation[] {
   ]
 }
 
-/** With the name of the invocation: the page's own traces may tell what became of it. */
+/** With the id of the invocation, by which the page's own traces may reveal the outcome. */
 function unknownOutcome(error: InvocationError): Content {
   const body = { ...errorBody(error), invocation_id: error.invocationId }
   return new Content(Buffer.from(JSON.stringify(body)), {

@@ -2,14 +2,14 @@ import type { Answer, Question } from '../script-process/agent-questions.ts'
 
 export const maxMessageBytes = 40 * 1024 * 1024
 
-/** A page that the tool is for. */
+/** A page that matches the tool. */
 export interface MatchingPage {
   readonly targetId: string
   readonly url: string
   readonly title: string
 }
 
-/** What the agent tells the process of custom tools; one task at a time. */
+/** Messages from the agent to the process of custom tools; one task at a time. */
 export type ToToolProcess =
   | { readonly type: 'define'; readonly source: string }
   | {

@@ -16,17 +16,17 @@ interface ToolProcessOptions {
 
 export type ToolTask = Exclude<ToToolProcess, { type: 'answer' }>
 
-/** `lost`: the process was ended before it had said how its task went. */
+/** `lost`: the process ended before it reported the outcome of its task. */
 export type ToolOutcome =
   | { readonly kind: 'done'; readonly result?: unknown }
   | { readonly kind: 'failed' | 'lost'; readonly error: string }
 
-/** Runs what custom tools do outside of pages, one after the other, in a process of its own. */
+/** Runs custom tools outside of pages, one at a time, in a separate process. */
 export class ToolProcess {
   readonly #options: ToolProcessOptions
   #process: Promise<ScriptProcess<ToToolProcess, FromToolProcess>> | undefined
   #end: (outcome: ToolOutcome) => void = () => {}
-  /** Aborts with the end of the task. */
+  /** Aborts at the end of the task. */
   #stopped = new AbortController()
   readonly #queue = new Queue()
   #idle: NodeJS.Timeout | undefined
@@ -40,7 +40,7 @@ export class ToolProcess {
   }
 
   async #runNow(task: ToolTask, timeoutMilliseconds: number, signal: AbortSignal): Promise<ToolOutcome> {
-    if (signal.aborted) return { kind: 'failed', error: 'the caller has left' }
+    if (signal.aborted) return { kind: 'failed', error: 'the caller has disconnected' }
     clearTimeout(this.#idle)
     const { promise, resolve } = Promise.withResolvers<ToolOutcome>()
     this.#end = resolve
@@ -50,7 +50,7 @@ export class ToolProcess {
       resolve({ kind: 'lost', error })
     }
     const timer = setTimeout(() => spoil(`it did not end within ${timeoutMilliseconds / 1000} s`), timeoutMilliseconds)
-    const leave = () => spoil('the caller has left')
+    const leave = () => spoil('the caller has disconnected')
     signal.addEventListener('abort', leave)
     try {
       this.#process ??= this.#start()
@@ -79,7 +79,7 @@ export class ToolProcess {
     })
     const started = this.#process
     void process.ended.then((how) => {
-      if (this.#process !== started) return // It was ended on purpose.
+      if (this.#process !== started) return // It was stopped deliberately.
       this.#process = undefined
       this.#end({ kind: 'lost', error: `its process has ended: ${how}` })
     })
@@ -97,7 +97,7 @@ export class ToolProcess {
 
   #stop(): void {
     clearTimeout(this.#idle)
-    this.#process?.then((process) => process.kill()).catch(() => {}) // It did not start: nothing to end.
+    this.#process?.then((process) => process.kill()).catch(() => {}) // It did not start, so there is nothing to stop.
     this.#process = undefined
   }
 }

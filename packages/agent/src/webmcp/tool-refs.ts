@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 
-/** More than pages can hold at a time; the oldest are forgotten, as if their documents had gone. */
+/** More than pages can have at a time; the oldest are dropped as if their documents had closed. */
 const maxRefs = 20_000
 
-/** A tool of a document; with the document it is gone, whatever comes in its place. */
+/** A tool of a document; it ends with the document, whatever replaces it. */
 export interface ToolPlace {
   readonly targetId: string
   readonly frameId: string
@@ -13,7 +13,7 @@ export interface ToolPlace {
   readonly customId?: string
 }
 
-/** References that callers hold. The same tool has the same one each time that it is listed. */
+/** References that callers hold. The same tool has the same reference each time it is listed. */
 export class ToolRefs {
   readonly #places = new Map<string, ToolPlace>()
 

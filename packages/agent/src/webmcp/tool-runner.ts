@@ -19,7 +19,7 @@ const keptSources = 20
 export class ToolRunner {
   readonly #tab: AttachedTab
   readonly #deadline: Deadline
-  /** What sources came to: what their functions share lasts from one use to the next. */
+  /** Evaluated sources: variables that their functions share last from one use to the next. */
   readonly #known = new Map<string, Promise<readonly Definition[]>>()
 
   constructor({ tab, deadline }: { readonly tab: AttachedTab; readonly deadline: Deadline }) {

@@ -1,4 +1,4 @@
-/** Patterns are those of the web (URLPattern): `https://*.example.com/shop/*`. A lone star matches every page. */
+/** URLPattern syntax: `https://*.example.com/shop/*`. A single star matches every page. */
 export function matchesUrl(patterns: readonly string[], url: string): boolean {
   return patterns.some((pattern) => parsePattern(pattern)?.test(url))
 }

@@ -3,7 +3,7 @@ import { BerthError } from '@berth/contract/errors.ts'
 import { validate } from '@berth/runtime/http/validate.ts'
 import type { WebMcp } from './webmcp.ts'
 
-/** Answers what code that runs in the session asks of `webmcp`. */
+/** Answers `webmcp` requests of code that runs in the session. */
 export async function answerScript(
   webMcp: WebMcp,
   method: string,

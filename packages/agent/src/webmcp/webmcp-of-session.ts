@@ -5,7 +5,7 @@ import { ToolProcess } from './tool-process.ts'
 import { WebMcp } from './webmcp.ts'
 import { answerScript } from './webmcp-of-scripts.ts'
 
-/** The tools of the session's pages; what custom tools do outside of pages may use the others. */
+/** Tools of the session's pages. Custom tools outside of pages may use the others. */
 export function createWebMcp(context: OperationContext): WebMcp {
   const { config, browser } = context
   let process: ToolProcess | undefined

@@ -22,11 +22,11 @@ import { matchesUrl } from './url-patterns.ts'
 
 interface WebMcpOptions {
   readonly browser: Browser
-  /** Made when the first custom tool is added. */
+  /** Created when the first custom tool is added. */
   readonly process: () => ToolProcess
 }
 
-/** The tools that pages offer to agents, in all tabs and frames, and those that callers have added to them. */
+/** The tools that pages offer to agents in all tabs and frames, and those that callers have added. */
 export class WebMcp {
   readonly #browser: Browser
   readonly #process: () => ToolProcess
@@ -146,7 +146,7 @@ export class WebMcp {
     return executeInProcess(this.#process(), custom, chosenFirst, invocation)
   }
 
-  /** Chromium's own numbers of tabs do not reach CDP. */
+  /** CDP does not expose Chromium's own tab numbers. */
   #tabId(targetId: string): number {
     const known = this.#tabIds.get(targetId) ?? this.#tabIds.size + 1
     this.#tabIds.set(targetId, known)

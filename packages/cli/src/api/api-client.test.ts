@@ -43,19 +43,19 @@ const cases: readonly Case[] = [
   [
     'the server has no TLS',
     async () => (await plain((_request, response) => response.end())).replace('http:', 'https:'),
-    /cannot be reached: .*\(an address without TLS begins with http:\/\/\)/,
+    /cannot be reached: .*\(use http:\/\/ for an address without TLS\)/,
     69,
   ],
   [
     'a page answers',
     () => plain((_request, response) => response.end(html)),
-    /does not answer as a berth does \(berth login stores another address\)$/,
+    /is not a berth server \(berth login stores another address\)$/,
     70,
   ],
   [
     'a page answers with an error',
     () => plain((_request, response) => response.writeHead(404).end(html)),
-    /it answered with status 404, and not as a berth does/,
+    /it answered with status 404, unlike a berth server/,
     66,
   ],
   [
@@ -71,7 +71,7 @@ const cases: readonly Case[] = [
 ]
 
 for (const [what, address, message, exitCode] of cases) {
-  test(`where ${what}, one line says so`, async () => {
+  test(`reports in one line that ${what}`, async () => {
     const client = new ApiClient({ url: await address(), apiKey: 'sk_test', project: undefined })
 
     const failure = await client.call(getAuthContext).catch((error: unknown) => error)

@@ -60,10 +60,7 @@ export class ApiClient {
     try {
       return text ? JSON.parse(text) : undefined
     } catch {
-      throw new ApiFailure(
-        `${this.url} does not answer as a berth does (berth login stores another address)`,
-        'software',
-      )
+      throw new ApiFailure(`${this.url} is not a berth server (berth login stores another address)`, 'software')
     }
   }
 
@@ -72,7 +69,7 @@ export class ApiClient {
     yield* this.eventsOf<Event>(await this.send(endpoint, request), request?.signal)
   }
 
-  /** Yields the events of a stream that has begun. */
+  /** Yields the events of an open stream. */
   async *eventsOf<Event>({ body }: Response, signal?: AbortSignal): AsyncGenerator<Event, void, void> {
     if (!body) return
     const messages = body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream())
@@ -111,18 +108,18 @@ function encode(body: unknown, headers: Headers): EncodedBody | undefined {
   return JSON.stringify(body)
 }
 
-/** What somebody can do about it. */
+/** How the user can fix it. */
 function hintOf(error: unknown): string {
   const { code = '' } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException
   if (/CERT|SIGNATURE|ISSUER/.test(code)) return 'NODE_EXTRA_CA_CERTS names a file with certificates to trust'
-  if (/SSL|EPROTO/.test(code)) return 'an address without TLS begins with http://'
+  if (/SSL|EPROTO/.test(code)) return 'use http:// for an address without TLS'
   return 'berth login stores another address'
 }
 
 function causeOf(error: unknown): string {
   const cause = error instanceof Error ? (error.cause ?? error) : error
   if (!(cause instanceof Error)) return String(cause)
-  // OpenSSL tells the lines of its sources too.
+  // OpenSSL messages include source locations.
   const { code, reason } = cause as NodeJS.ErrnoException & { readonly reason?: string }
   return reason ?? (cause.message || String(code))
 }

@@ -39,17 +39,17 @@ export async function failureOf(response: Response): Promise<ApiFailure> {
   const text = await response.text()
   const { code, message, details = [] } = parsed(text)
   const parts = [
-    message ?? `it answered with status ${status}, and not as a berth does`,
+    message ?? `it answered with status ${status}, unlike a berth server`,
     ...details.map((detail) => detail.message ?? ''),
   ]
-  const hint = hints[status] ?? (code === 'internal_error' ? 'the log of the server says more' : undefined)
+  const hint = hints[status] ?? (code === 'internal_error' ? 'see the log of the server' : undefined)
   const sentence = [...new Set(parts.filter(Boolean))].join(' ')
   return new ApiFailure(`${sentence} (${[code ?? status, hint].filter(Boolean).join('; ')})`, kindOf(status))
 }
 
 const hints: Readonly<Record<number, string>> = {
   401: 'berth login stores another API key',
-  403: 'use an API key that may do this: berth auth context shows yours',
+  403: 'use an API key with this permission: berth auth context shows yours',
   429: 'try again later',
   529: 'try again later, or end sessions: berth browsers list',
 }

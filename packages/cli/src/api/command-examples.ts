@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import type { FieldFlag } from './operation-flags.ts'
 import { operationName } from './operation-names.ts'
 
-/** What stands behind the words of a command, where its parameters and required flags alone would say little. */
+/** Arguments for commands whose parameters and required flags alone would make a poor example. */
 const examples: Readonly<Record<string, string>> = {
   createBrowser: '--name shop --start-url https://example.com --timeout-seconds 600 --tags team=qa',
   listBrowsers: '--status all --query shop -o json',
@@ -84,7 +84,7 @@ const examples: Readonly<Record<string, string>> = {
   updateOrgLimits: '--default-project-max-concurrent-sessions 50',
 }
 
-/** Values of parameters and fields, by their names. */
+/** Example values of parameters and fields, by name. */
 const values: Readonly<Record<string, string>> = {
   x: '640',
   y: '400',
@@ -108,7 +108,7 @@ const values: Readonly<Record<string, string>> = {
   code: 'CODE',
 }
 
-/** What a person names the things of a group of commands. */
+/** Example names, by group of commands. */
 const names: Readonly<Record<string, string>> = {
   browsers: 'shop',
   'browser-pools': 'warm',
@@ -122,12 +122,12 @@ const names: Readonly<Record<string, string>> = {
   telemetry: 'collector',
 }
 
-/** Shows an example below what the command takes. */
+/** Adds an example to the command's help. */
 export function withExample(command: Command, ...words: readonly string[]): Command {
   return command.addHelpText('after', `\nExample:\n  berth ${words.filter(Boolean).join(' ')}`)
 }
 
-/** A use of the command of an operation: a written one, or all that it needs. */
+/** An example for the command of an operation: a handwritten one, or one with all required arguments. */
 export function exampleOf(endpoint: Endpoint, all: readonly Endpoint[], flags: readonly FieldFlag[]): string {
   const { words, positional } = operationName(endpoint, all)
   const written = examples[endpoint.operationId]
@@ -145,5 +145,5 @@ export function exampleOf(endpoint: Endpoint, all: readonly Endpoint[], flags: r
   return [...words, ...params, ...given, ...others].join(' ')
 }
 
-/** The operations whose example is written, to find those that no longer exist. */
+/** The operations with a handwritten example, to detect those that no longer exist. */
 export const writtenExamples = Object.keys(examples)

@@ -11,7 +11,7 @@ export function commandGroup(program: Command, words: readonly string[]): Comman
   return group
 }
 
-/** Lets groups say what is in them. */
+/** Generates summaries of groups from their commands. */
 export function summarizeGroups(groups: readonly Command[]): void {
   for (const group of groups) {
     if (group.commands.length === 0 || group.summary() || group.description()) continue

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** What a flag can be made of: a schema whose references are resolved. */
+/** A schema with resolved references, from which a flag can be generated. */
 export interface JsonSchema {
   readonly $ref?: string
   readonly $defs?: Readonly<Record<string, JsonSchema>>
@@ -16,17 +16,17 @@ export interface JsonSchema {
   readonly items?: JsonSchema
   readonly format?: string
   readonly deprecated?: boolean
-  /** What the API document says instead of the schema. */
+  /** Replaces the schema in the API document. */
   readonly override?: JsonSchema
 }
 
-/** Of what a client may send. */
+/** For input, which clients send. */
 export function jsonSchemaOf(schema: z.ZodType): (node: JsonSchema) => JsonSchema {
   const root = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as JsonSchema
   return (node) => resolve(node, root)
 }
 
-/** Follows references, and leaves out that a value may be null. */
+/** Resolves references and drops `null` from unions. */
 function resolve(node: JsonSchema, root: JsonSchema): JsonSchema {
   const { description, default: fallback } = node
   const own = {

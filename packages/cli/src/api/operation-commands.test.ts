@@ -125,7 +125,7 @@ for (const endpoint of operations) {
   })
 }
 
-/** As a shell does. */
+/** Splits the line like a shell. */
 function wordsOf(line: string): readonly string[] {
   return [...line.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(
     ([, single, double, plain]) => single ?? double ?? plain ?? '',
@@ -142,7 +142,7 @@ function helpOf(command: Command): string {
   return text
 }
 
-test('the help of each command has an example, which the command takes', async () => {
+test('the help of each command has an example that the command accepts', async () => {
   const client = clientProgram().exitOverride()
   let taken: Command | undefined
   const leaves = leavesOf(client).filter((command) => command.name() !== 'complete')
@@ -165,7 +165,7 @@ test('the help of each command has an example, which the command takes', async (
   )
 })
 
-test('the example of each command is a request that the operation takes', async () => {
+test('the example of each command is a valid request of its operation', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'berth-examples-'))
   const before = process.cwd()
   process.chdir(folder)
@@ -192,7 +192,7 @@ test('the example of each command is a request that the operation takes', async 
   }
 })
 
-test('flags are put into the request that --data gives', async () => {
+test('flags are merged into the request of --data', async () => {
   const data = JSON.stringify({ name: 'a', viewport: { width: 800, height: 600 } })
 
   const { body } = await run(['browsers', 'create', '--data', data, '--viewport-width', '900', '--no-headless'])
@@ -204,7 +204,7 @@ test('flags are put into the request that --data gives', async () => {
   })
 })
 
-test('pairs, lists and JSON arrive as such', async () => {
+test('pairs, lists and JSON keep their types', async () => {
   const { body } = await run([
     ...['browsers', 'create', '--tags', 'a=1', '--tags', 'b=x=y', '--network-allowed-hosts', 'a.example'],
     ...['--extensions', '[{"name":"e"}]', '--name', '@@at'],

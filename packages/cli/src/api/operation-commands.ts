@@ -29,7 +29,7 @@ export const operations = publicEndpoints.filter(({ deprecated }) => !deprecated
 
 /** What a command does beyond sending the request and printing the reply. */
 export interface OperationExtra {
-  /** A flag that asks for it. Absent: always, where people read the output. */
+  /** A flag that requests it. Absent: always, if the output format is for people. */
   readonly flag?: readonly [name: string, description: string]
   readonly run: (reply: unknown, client: ApiClient, output: OutputFormat) => Promise<void> | void
   /** Whether it prints the reply itself. */
@@ -38,7 +38,6 @@ export interface OperationExtra {
 
 export type OperationExtras = Readonly<Record<string, OperationExtra>>
 
-/** Adds a command for each operation of the contract. */
 export function addOperationCommands(program: Command, extras: OperationExtras): void {
   for (const endpoint of operations) addOperationCommand(program, endpoint, extras[endpoint.operationId])
 }
@@ -46,9 +45,9 @@ export function addOperationCommands(program: Command, extras: OperationExtras):
 /** Adds the flags of every command that sends requests. */
 export function withApiFlags(command: Command): Command {
   return command
-    .addOption(new Option('-o, --output <format>', 'how to print').choices(['table', 'json']).default('table'))
-    .option('--server <name>', 'a server that berth login has stored (default: BERTH_URL, or the current one)')
-    .option('--project <id or name>', 'the project (default: BERTH_PROJECT, or that of the API key)')
+    .addOption(new Option('-o, --output <format>', 'output format').choices(['table', 'json']).default('table'))
+    .option('--server <name>', 'a server stored by berth login (default: BERTH_URL, or the current one)')
+    .option('--project <id or name>', 'the project (default: BERTH_PROJECT, or the project of the API key)')
 }
 
 function addOperationCommand(program: Command, endpoint: Endpoint, extra: OperationExtra | undefined): void {
@@ -65,11 +64,14 @@ function addOperationCommand(program: Command, endpoint: Endpoint, extra: Operat
     else command.argument(flag.kind === 'list' ? `[${flag.name}...]` : `[${flag.name}]`, flag.description)
   }
   if (endpoint.bodyType === 'application/octet-stream')
-    command.requiredOption('--file <path>', 'what to send; - is standard input')
+    command.requiredOption('--file <path>', 'the content to send; - is standard input')
   else if (endpoint.body && !endpoint.bodyType) {
-    command.option('--data <json>', 'the whole request; @path reads a file, @- standard input. Flags are put into it')
+    command.option(
+      '--data <json>',
+      'the whole request; @path reads a file, @- standard input. Flags override its fields',
+    )
   }
-  if (isFile(endpoint)) command.option('-O, --output-file <path>', 'where to write the reply')
+  if (isFile(endpoint)) command.option('-O, --output-file <path>', 'the file for the reply')
   if (extra?.flag) command.option(`--${extra.flag[0]}`, extra.flag[1])
   withExample(withApiFlags(command), exampleOf(endpoint, operations, flags))
   command.action(async (...given: readonly unknown[]) => {
@@ -110,7 +112,7 @@ async function runOperation(
   if (extra) await extra.run(reply, client, options.output)
   else if (reply === undefined && process.stderr.isTTY) printLine('done')
   const next = response.headers.get('x-next-offset')
-  if (next && response.headers.get('x-has-more') === 'true') printLine(`there are more: --offset ${next}`)
+  if (next && response.headers.get('x-has-more') === 'true') printLine(`more results: --offset ${next}`)
 }
 
 async function bodyOf(
@@ -127,7 +129,7 @@ async function bodyOf(
   return whole
 }
 
-/** As the other lines of a list of commands begin. */
+/** Matches the other lines of a list of commands. */
 function lowerCase(summary: string): string {
   return `${summary.charAt(0).toLowerCase()}${summary.slice(1)}`
 }
@@ -172,7 +174,7 @@ function descriptionOf({ description, isRequired, kind }: FieldFlag): string {
   return [description.replace(/[.]$/, ''), isRequired ? 'required' : '', repeated].filter(Boolean).join('; ')
 }
 
-/** As commander names the value of a flag: `startUrl`. */
+/** The name that commander gives the value of a flag: `startUrl`. */
 function optionKey(name: string): string {
   return name.replaceAll(/-(.)/g, (_dash, letter: string) => letter.toUpperCase())
 }
@@ -188,7 +190,7 @@ function jsonOf(text: string): Record<string, unknown> {
     const value: unknown = JSON.parse(text)
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
   } catch {
-    // Said below, with the same rule.
+    // An error with the same rule is reported below.
   }
   throw new ApiFailure('--data must be a JSON object', 'usage')
 }

@@ -8,23 +8,23 @@ export interface FieldFlag {
   /** Without its dashes: `viewport-width`. */
   readonly name: string
   readonly place: 'query' | 'body'
-  /** Where the value belongs in the query or the body. */
+  /** The position of the value in the query or the body. */
   readonly path: readonly string[]
   readonly kind: FlagKind
   readonly choices: readonly string[]
   readonly description: string
   readonly isRequired: boolean
-  /** Of `parts`: the fields of each. */
+  /** For `parts`: the fields of each part. */
   readonly members: readonly { readonly name: string; readonly isFile: boolean }[]
 }
 
 /** Objects deeper than this are given as JSON. */
 const maxDepth = 3
 
-/** Names that every command has for itself. */
+/** Names of flags that every command has. */
 const reserved = new Set(['help', 'output', 'output-file', 'data', 'server', 'project'])
 
-/** The flags of an operation: one for each served field of its query and body, and of the objects in them. */
+/** The flags of an operation: one for each supported field of its query and body, including nested objects. */
 export function operationFlags({ query, body, bodyType }: Endpoint): readonly FieldFlag[] {
   const flags = [
     ...(query ? fieldsOf('query', query) : []),

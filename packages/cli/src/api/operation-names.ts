@@ -1,14 +1,17 @@
 import type { Endpoint } from '@berth/contract/endpoint.ts'
 
-/** What a command has beyond what its endpoint tells. */
+/** Properties of a command that its endpoint does not determine. */
 interface Spelling {
   /** The words of the command. */
   readonly words?: string
-  /** Fields that are given without a flag, in this order. The last one takes the rest if the field is a list. */
+  /**
+   * Fields given as positional arguments, in this order. The last one takes all remaining arguments if the field is a
+   * list.
+   */
   readonly positional?: readonly string[]
 }
 
-/** Where the path alone would give a name that people do not expect. */
+/** For paths that would result in an unexpected name. */
 const spellings: Readonly<Record<string, Spelling>> = {
   getBrowserLiveView: { words: 'browsers view' },
   takeScreenshot: { words: 'browsers computer screenshot' },
@@ -35,7 +38,7 @@ const spellings: Readonly<Record<string, Spelling>> = {
   fetchSearchContents: { words: 'search contents' },
 }
 
-/** Groups whose path begins with the organization, which their name does not need. */
+/** Groups whose path starts with the organization, which is left out of their name. */
 const withoutOrganization = /^\/org(?=\/(projects|api_keys|credential_providers)\b)/
 
 export interface OperationName {
@@ -49,7 +52,7 @@ export function operationName(endpoint: Endpoint, all: readonly Endpoint[]): Ope
   return { words: words?.split(' ') ?? wordsOf(endpoint, all), positional }
 }
 
-/** The operations whose spelling is given, to find those that no longer exist. */
+/** The operations with an explicit spelling, to detect those that no longer exist. */
 export const spelledOperations = Object.keys(spellings)
 
 function wordsOf(endpoint: Endpoint, all: readonly Endpoint[]): readonly string[] {

@@ -12,10 +12,10 @@ export type OutputFormat = 'table' | 'json'
 type Row = Readonly<Record<string, unknown>>
 
 const maxCellLength = 48
-/** Where output does not go to a terminal. */
+/** Used if the output is not a terminal. */
 const defaultColumns = 160
 
-/** Prints the JSON of a reply: as it is, or a list as a table and an object as lines. */
+/** Prints the JSON of a reply: unchanged, or a list as a table and an object as lines. */
 export function printReply(reply: unknown, format: OutputFormat): void {
   if (format === 'json') process.stdout.write(`${JSON.stringify(reply, null, 2)}\n`)
   else process.stdout.write(asText(reply))
@@ -28,11 +28,11 @@ export function printEvent(event: unknown, format: OutputFormat): void {
   else process.stdout.write(`${pc.dim(String(timestamp ?? ''))} ${message ?? kind ?? ''}\n`.trimStart())
 }
 
-/** Writes the bytes of a reply to a file, or to standard output where that is no terminal. */
+/** Writes the bytes of a reply to a file, or to standard output if that is not a terminal. */
 export async function saveReply(response: Response, path: string | undefined): Promise<void> {
   if (path === undefined && process.stdout.isTTY) {
     await response.body?.cancel()
-    throw new ApiFailure('the reply is a file: name one with --output-file, or redirect standard output', 'usage')
+    throw new ApiFailure('the reply is a file: use --output-file, or redirect standard output', 'usage')
   }
   if (!response.body) return
   if (path !== undefined && path !== '-') return writeReply(response.body, path)
@@ -61,7 +61,7 @@ function asText(reply: unknown): string {
   return fields.map(([name, value]) => `${pc.dim(name.padEnd(width))}  ${value}\n`).join('')
 }
 
-/** The list of a reply, which may be the only member of an object. */
+/** The list of a reply, possibly as the only member of an object. */
 function rowsOf(reply: unknown): readonly Row[] | undefined {
   const lists = Array.isArray(reply) ? [reply] : Object.values((reply ?? {}) as Row).filter(Array.isArray)
   const [list, ...others] = lists as readonly (readonly unknown[])[]

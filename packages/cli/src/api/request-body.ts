@@ -8,7 +8,7 @@ import type { FieldFlag } from './operation-flags.ts'
 /** A value as commander gives it. */
 export type FlagValue = string | number | boolean | readonly string[]
 
-/** The text itself; `@path` is the content of a file, `@-` that of standard input, and `@@` begins a text with `@`. */
+/** The text itself; `@path` reads a file, `@-` reads standard input, and `@@` escapes a leading `@`. */
 export async function textOf(value: string): Promise<string> {
   if (!value.startsWith('@')) return value
   if (value.startsWith('@@')) return value.slice(1)
@@ -18,12 +18,12 @@ export async function textOf(value: string): Promise<string> {
 /** The file at the path; `-` is standard input. */
 export async function fileOf(path: string): Promise<File> {
   if (path === '-') return new File([new Uint8Array(await buffer(process.stdin))], 'stdin')
-  // It throws at once where there is no file.
+  // openAsBlob throws synchronously if there is no file.
   const content = await Promise.try(() => openAsBlob(path)).catch(unreadable(path))
   return new File([content], basename(path))
 }
 
-/** The value of a field, from the text of its flag. */
+/** Converts the text of a flag to the value of its field. */
 export async function fieldValue({ name, kind }: FieldFlag, value: FlagValue): Promise<unknown> {
   if (kind === 'pairs') return Object.fromEntries((value as readonly string[]).map((pair) => pairOf(name, pair)))
   if (kind === 'list') return Promise.all((value as readonly string[]).map(textOf))
@@ -32,7 +32,7 @@ export async function fieldValue({ name, kind }: FieldFlag, value: FlagValue): P
   return value
 }
 
-/** Puts a value at its place in a request. */
+/** Sets a nested field of a request. */
 export function setField(target: Record<string, unknown>, path: readonly string[], value: unknown): void {
   const [name = '', ...rest] = path
   if (rest.length === 0) {
@@ -44,7 +44,7 @@ export function setField(target: Record<string, unknown>, path: readonly string[
   target[name] = inner
 }
 
-/** A form with the fields in the spelling of the API: `env_vars[NAME]`, `files[0][dest_path]`. */
+/** A form with field names as in the API: `env_vars[NAME]`, `files[0][dest_path]`. */
 export async function formOf(fields: readonly (readonly [FieldFlag, FlagValue])[]): Promise<FormData> {
   const form = new FormData()
   for (const [flag, value] of fields) {
@@ -71,7 +71,7 @@ async function appendParts(
       const [key, content] = pairOf(name, part)
       const member = members.find((each) => each.name === key)
       if (!member) {
-        throw new ApiFailure(`--${name}: ${key} is none of ${members.map((each) => each.name).join(', ')}`, 'usage')
+        throw new ApiFailure(`--${name}: ${key} must be one of ${members.map((each) => each.name).join(', ')}`, 'usage')
       }
       form.append(`${path.join('.')}[${index}][${key}]`, member.isFile ? await fileOf(content) : content)
     }

@@ -11,7 +11,7 @@ export interface SavedServer {
 }
 
 export interface SavedServers {
-  /** The one that commands use by default. */
+  /** The default server of commands. */
   readonly current?: string
   readonly servers: Readonly<Record<string, SavedServer>>
 }
@@ -41,7 +41,7 @@ export interface ConnectionFlags {
   readonly project?: string
 }
 
-/** Where a command is sent, and with which key. */
+/** The server and the API key for a command. */
 export interface Connection {
   readonly url: string
   readonly apiKey: string | undefined
@@ -50,7 +50,7 @@ export interface Connection {
 
 export const defaultUrl = 'http://127.0.0.1:8080'
 
-/** The server of the flag, else of the environment, else the current one, else the one on this host. */
+/** The server of the flag, else of the environment, else the current one, else one on this host. */
 export async function findConnection({ server, project }: ConnectionFlags): Promise<Connection> {
   const { BERTH_URL, BERTH_API_KEY, BERTH_PROJECT } = process.env
   const saved = await readSavedServers()
@@ -58,11 +58,11 @@ export async function findConnection({ server, project }: ConnectionFlags): Prom
   const found = name === undefined ? undefined : saved.servers[name]
   if (name !== undefined && !found) {
     const known = Object.keys(saved.servers).join(', ') || 'none'
-    throw new ApiFailure(`no server is stored as ${name} (stored: ${known}; berth login stores one)`, 'usage')
+    throw new ApiFailure(`no server is stored as ${name} (stored: ${known}; berth login adds one)`, 'usage')
   }
   const own = server === undefined ? BERTH_API_KEY : undefined
   const url = (found?.url ?? (BERTH_URL || defaultUrl)).replace(/\/+$/, '')
-  if (!/^https?:\/\//.test(url)) throw new ApiFailure('BERTH_URL must begin with http:// or https://', 'usage')
+  if (!/^https?:\/\//.test(url)) throw new ApiFailure('BERTH_URL must start with http:// or https://', 'usage')
   return {
     url,
     apiKey: own ?? found?.apiKey,

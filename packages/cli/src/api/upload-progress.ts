@@ -2,10 +2,10 @@ import { Presets, SingleBar } from 'cli-progress'
 
 export type EncodedBody = NonNullable<RequestInit['body']>
 
-/** Smaller uploads end before anybody looks. */
+/** Smaller uploads end before anybody could see the progress. */
 const minShownBytes = 1024 ** 2
 
-/** The bytes of a form or a file, with a progress bar on a terminal where they are many. */
+/** The bytes of a form or a file; shows a progress bar on a terminal if there are many. */
 export function countedBody(content: FormData | Blob, headers: Headers): EncodedBody {
   const total = content instanceof Blob ? content.size : sizeOf(content)
   const encoded = new Response(content)

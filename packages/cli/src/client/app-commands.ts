@@ -51,10 +51,10 @@ export function addAppCommands(program: Command): void {
       .command('deploy <entrypoint>')
       .summary('deploy the folder of an app')
       .description(
-        'Sends the folder of the entrypoint, without what .gitignore names, and follows the build to its end.',
+        'Uploads the folder of the entrypoint, except files in .gitignore, and follows the build to its end.',
       )
       .option('--version <version>', 'the version of the app', 'latest')
-      .option('--force', 'replace a version that exists')
+      .option('--force', 'replace an existing version')
       .option('--env <NAME=value>', 'an environment variable; may be repeated', collect, []),
   ).action(deploy)
   withExample(deployCommand, 'deploy app/index.ts --env TOKEN=secret')
@@ -66,8 +66,8 @@ export function addAppCommands(program: Command): void {
       .description('Prints its logs and its result. Ctrl-C cancels it.')
       .option('--payload <json>', 'its input; @path reads a file, @- standard input')
       .option('--version <version>', 'the version of the app', 'latest')
-      .option('--timeout <seconds>', 'how long it may run', asWholeNumber)
-      .option('--sync', 'wait for the answer of one request, at most 100 seconds'),
+      .option('--timeout <seconds>', 'the maximum duration', asWholeNumber)
+      .option('--sync', 'wait for the result in one request, at most 100 seconds'),
   ).action(invoke)
   withExample(invokeCommand, `invoke shop buy --payload '{"item":1}'`)
 
@@ -75,10 +75,10 @@ export function addAppCommands(program: Command): void {
     program
       .command('logs <app>')
       .summary('print the logs of an app')
-      .option('-f, --follow', 'go on with what comes')
+      .option('-f, --follow', 'continue with new lines')
       .option('--since <time or duration>', 'such as 10m, or a time')
       .option('--version <version>', 'the version of the app', 'latest')
-      .option('-i, --invocation <id>', 'those of one invocation'),
+      .option('-i, --invocation <id>', 'logs of one invocation'),
   ).action(printLogs)
   withExample(logsCommand, 'logs shop --follow')
 }
@@ -91,7 +91,7 @@ async function deploy(entrypoint: string, { version, force, env, output, ...flag
     const archive = join(folder, 'app.zip')
     const files = await filesOfApp(entrypoint)
     await zipFolder(files, archive)
-    printLine(`sending ${files.length} files`)
+    printLine(`uploading ${files.length} files`)
     const form = new FormData()
     form.append('file', await fileOf(archive))
     form.append('entrypoint_rel_path', basename(entrypoint))
@@ -105,7 +105,7 @@ async function deploy(entrypoint: string, { version, force, env, output, ...flag
   }
 }
 
-/** The files of the folder that contains the entrypoint, without what its .gitignore and .ignore name. */
+/** The files of the folder that contains the entrypoint, except those that its .gitignore and .ignore exclude. */
 async function filesOfApp(entrypoint: string): Promise<readonly { readonly path: string; readonly name: string }[]> {
   const found = await stat(entrypoint).catch(() => undefined)
   if (!found?.isFile()) throw new ApiFailure(`${entrypoint} is not a file`, 'noInput')
@@ -157,7 +157,7 @@ async function printLogs(app: string, { follow, version, invocation, ...flags }:
       }
     : { stream: followDeployment, id: await deploymentOf(client, app, version) }
   const quiet = new AbortController()
-  // Without --follow, what has been written so far comes at once.
+  // Without --follow, existing lines arrive immediately.
   let timer: NodeJS.Timeout | undefined
   const restart = () => {
     clearTimeout(timer)

@@ -39,7 +39,7 @@ export function addCopyCommand(program: Command): void {
     const client = await ApiClient.open(flags)
     if (from && !to) await download(client, from, target)
     else if (to && !from) await upload(client, source, to)
-    else throw new ApiFailure('one of both paths must be in a session: <id_or_name>:/path', 'usage')
+    else throw new ApiFailure('one of the two paths must be in a session: <id_or_name>:/path', 'usage')
   })
 }
 
@@ -91,7 +91,7 @@ async function download(client: ApiClient, { session, path }: SessionPath, targe
     () => false,
   )
   if (info.is_dir && !target.endsWith('.zip')) {
-    throw new ApiFailure('a folder of a session arrives as a ZIP archive: let the target end with .zip', 'usage')
+    throw new ApiFailure('a folder of a session is downloaded as a ZIP archive: the target must end with .zip', 'usage')
   }
   const file = isFolder ? join(target, posix.basename(path)) : target
   const endpoint = (info.is_dir ? downloadDirZip : readSessionFile) as Endpoint

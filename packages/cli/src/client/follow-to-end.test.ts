@@ -36,7 +36,7 @@ for (const [how, end] of [
   ['breaks off', (response: ServerResponse) => response.destroy()],
   ['is ended by a server that stops', (response: ServerResponse) => response.end()],
 ] as const) {
-  test(`a log goes on behind its last line when its connection ${how}`, async () => {
+  test(`a log continues after its last line when its connection ${how}`, async () => {
     const asked: (string | null)[] = []
     answers.push(
       (response, query) => {
@@ -56,7 +56,7 @@ for (const [how, end] of [
   })
 }
 
-test('a stream that cannot be opened, or is refused later, is told at once', async () => {
+test('a stream that cannot be opened, or is refused later, is reported immediately', async () => {
   const refuse: Answer = (response) => response.writeHead(404).end('{"code":"invocation_not_found","message":"gone"}')
   answers.push(refuse)
   await assert.rejects(messages(), /invocation_not_found/)

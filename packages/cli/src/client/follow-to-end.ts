@@ -31,13 +31,13 @@ const pauseMilliseconds = 1_000
 interface FollowOptions {
   readonly since?: string
   readonly signal?: AbortSignal
-  /** The stream has begun. */
+  /** Called when the stream is open. */
   readonly onOpen?: () => void
 }
 
 /**
- * Yields the events of a deployment or an invocation. Where the connection breaks off, because a server stops or is
- * replaced, those behind the last one follow from the next connection.
+ * Yields the events of a deployment or an invocation. If the connection breaks because a server stops or is replaced, a
+ * new connection continues after the last event.
  */
 export async function* followAcross(
   client: ApiClient,
@@ -67,7 +67,7 @@ export async function* followAcross(
       if (!hasBegun) return
     } catch (error) {
       if (!(error instanceof LostConnection) || !hasBegun) throw error
-      if (lostAt === undefined) printLine(`${error.message}; connecting again`)
+      if (lostAt === undefined) printLine(`${error.message}; reconnecting`)
       lostAt ??= performance.now()
       if (performance.now() - lostAt > patienceMilliseconds) throw error
     }
@@ -75,7 +75,7 @@ export async function* followAcross(
   }
 }
 
-/** How far a log has been read. Several lines may have the time of the last one. */
+/** The position up to which a log was read. Several lines may have the same time. */
 class LastLine {
   readonly #since: string | undefined
   #time: string | undefined
@@ -86,7 +86,7 @@ class LastLine {
     this.#since = since
   }
 
-  /** Where the next connection begins. */
+  /** The time at which the next connection starts. */
   get since(): string | undefined {
     return this.#time ?? this.#since
   }
@@ -136,15 +136,12 @@ export async function followToEnd(
       return finish(state, output)
     if (['succeeded', 'failed'].includes(state.status)) return finish(state, output)
   }
-  throw new ApiFailure(`the events of ${id} ended before it did`, 'software')
+  throw new ApiFailure(`the event stream of ${id} ended early`, 'software')
 }
 
 export function finish({ id, status, status_reason: reason, output: result }: AppStatus, output: OutputFormat): void {
   if (status === 'failed' || status === 'stopped') {
-    throw new ApiFailure(
-      `${id} has ${status}: ${reason ?? 'no reason is known'}${result ? ` ${result}` : ''}`,
-      'software',
-    )
+    throw new ApiFailure(`${id} has ${status}: ${reason ?? 'unknown reason'}${result ? ` ${result}` : ''}`, 'software')
   }
   if (output === 'table' && result !== undefined) process.stdout.write(`${result}\n`)
 }

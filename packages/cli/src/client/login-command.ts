@@ -19,7 +19,7 @@ interface LoginFlags {
 export function addLoginCommands(program: Command): void {
   const loginCommand = program
     .command('login [url]')
-    .summary('store the address and the API key of a berth')
+    .summary('store the address and the API key of a berth server')
     .description(
       `Checks the key, and stores it in a file that only you can read. Other commands use the last one. The address is ${defaultUrl} by default.`,
     )
@@ -47,7 +47,7 @@ export function addLoginCommands(program: Command): void {
 
   const serversCommand = program
     .command('servers [name]')
-    .summary('list the stored berths, or choose the one that commands use')
+    .summary('list the stored servers, or choose the one that commands use')
     .action(async (name?: string) => {
       const saved = await readSavedServers()
       if (name !== undefined) {
@@ -68,7 +68,7 @@ export function addLoginCommands(program: Command): void {
 
 async function login(url: string | undefined, { name, apiKey, project }: LoginFlags): Promise<void> {
   const address = (url ?? process.env.BERTH_URL ?? defaultUrl).replace(/\/+$/, '')
-  if (!/^https?:\/\//.test(address)) throw new ApiFailure('the address must begin with http:// or https://', 'usage')
+  if (!/^https?:\/\//.test(address)) throw new ApiFailure('the address must start with http:// or https://', 'usage')
   const key = (apiKey === undefined ? await askForKey() : await textOf(apiKey)).trim()
   const client = new ApiClient({ url: address, apiKey: key, project })
   const context = await client.call<{ organization?: { name?: string } }>(getAuthContext)
@@ -80,8 +80,8 @@ async function login(url: string | undefined, { name, apiKey, project }: LoginFl
 }
 
 async function askForKey(): Promise<string> {
-  if (!process.stdin.isTTY) throw new ApiFailure('give the key by --api-key @- or --api-key @file', 'usage')
-  // What is typed is not shown.
+  if (!process.stdin.isTTY) throw new ApiFailure('pass the key with --api-key @- or --api-key @file', 'usage')
+  // Hides the input.
   const output = new Writable({ write: (_chunk, _encoding, done) => done() })
   const questions = createInterface({ input: process.stdin, output, terminal: true })
   process.stderr.write('API key: ')

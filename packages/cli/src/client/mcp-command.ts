@@ -11,12 +11,12 @@ const docsFolder = join(import.meta.dirname, '../../../../docs')
 export function addMcpCommand(program: Command): void {
   const command = program
     .command('mcp')
-    .summary('serve the tools of MCP on standard input and output')
+    .summary('serve MCP on standard input and output')
     .description(
       'For agents that start their MCP servers as programs. Others use /mcp of the berth. BERTH_MCP_DISABLED_TOOLSETS ' +
         'leaves tools out.',
     )
-    .option('--server <name>', 'a server that berth login has stored (default: BERTH_URL, or the current one)')
+    .option('--server <name>', 'a server stored by berth login (default: BERTH_URL, or the current one)')
     .option('--project <id or name>', 'the only project that tools may use')
     .action(serveMcp)
   withExample(command, 'mcp --server staging')

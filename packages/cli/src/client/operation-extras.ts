@@ -16,12 +16,12 @@ interface ProcessResult {
 /** By operation. */
 export const operationExtras: OperationExtras = {
   createBrowser: {
-    flag: ['open', 'show the live view in the browser of this computer'],
+    flag: ['open', 'open the live view in a browser on this computer'],
     printsReply: false,
     run: (reply, client) => openLiveView(client, (reply as { session_id: string }).session_id),
   },
   getBrowserLiveView: {
-    flag: ['open', 'show it in the browser of this computer'],
+    flag: ['open', 'open it in a browser on this computer'],
     printsReply: false,
     run: async (reply) => openPage((reply as { url: string }).url),
   },
@@ -52,7 +52,7 @@ async function openLiveView(client: ApiClient, id: string): Promise<void> {
 }
 
 async function openPage(url: string): Promise<void> {
-  // The page also goes to standard error: a computer without a browser has nothing that opens it.
+  // The address is also printed to standard error: a computer without a browser cannot open it.
   printLine(`live view: ${url}`)
   const opened = await open(url)
   opened.on('error', () => undefined)

@@ -40,7 +40,7 @@ async function openShell(
   })
   const params = { id_or_name: id, process_id: spawned.process_id }
 
-  // One request at a time, so that keys arrive in their order. What is typed meanwhile goes with the next one.
+  // One request at a time keeps keys in order. Input that arrives meanwhile is sent with the next one.
   let typed: Buffer[] = []
   let isSending = false
   const send = async () => {
@@ -55,7 +55,7 @@ async function openShell(
   }
   const onInput = (chunk: Buffer) => {
     typed.push(chunk)
-    // The program may have ended: its exit code comes by the stream.
+    // The program may have ended: its exit code arrives on the stream.
     void send().catch(() => undefined)
   }
   const onResize = () => void client.send(resizeTerminal as Endpoint, { params, body: size() }).catch(() => undefined)

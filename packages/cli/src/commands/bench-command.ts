@@ -8,21 +8,21 @@ interface BenchFlags {
   readonly json?: boolean
 }
 
-/** Long enough to see what an unused session does. */
+/** Long enough to measure an idle session. */
 const idleSeconds = 10
 
 export function addBenchCommand(program: Command): void {
   program
     .command('bench')
-    .summary('measure what sessions cost, beside a bare Chromium')
+    .summary('measure the cost of sessions, compared with bare Chromium')
     .description(
       'Starts a berth of its own and measures it beside Chromium started by hand: time, memory, processor and rates, ' +
-        'against the budgets. It takes some minutes; docs/benchmarks.md tells what the figures mean.',
+        'against the budgets. It takes some minutes; docs/benchmarks.md explains the figures.',
     )
-    .addArgument(new Argument('[names...]', 'measure these alone').choices(measurementNames))
-    .addOption(new Option('--rounds <number>', 'how often each thing is done').argParser(wholeNumber).default(10))
+    .addArgument(new Argument('[names...]', 'run only these measurements').choices(measurementNames))
+    .addOption(new Option('--rounds <number>', 'how often each step is repeated').argParser(wholeNumber).default(10))
     .addOption(
-      new Option('--sessions <number>', 'how many sessions at most, to see what grows with them')
+      new Option('--sessions <number>', 'the highest number of sessions for measurements of growth')
         .argParser(wholeNumber)
         .default(10),
     )
@@ -37,7 +37,7 @@ async function bench(names: readonly MeasurementName[], { rounds, sessions, json
   ])
   const interrupt = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    // A second signal, as Ctrl-C and `timeout` send it, must not end the benchmark before its sessions are closed.
+    // A second signal, which Ctrl-C and `timeout` may cause, must not end the benchmark before its sessions are closed.
     process.on(signal, () => interrupt.abort(new Error(`ended by ${signal}`)))
   }
 
@@ -48,7 +48,7 @@ async function bench(names: readonly MeasurementName[], { rounds, sessions, json
   })
   const report = await running.catch((error: unknown) => {
     if (!interrupt.signal.aborted) throw error
-    printLine('ended before its time')
+    printLine('interrupted')
   })
   if (!report) {
     process.exitCode = 1

@@ -5,8 +5,8 @@ export function addCheckCommand(program: Command): void {
   program
     .command('check')
     .summary('check the source: format, lint, types, boundaries, dead code, generated files, lists')
-    .description('Checks everything about the source that needs no running program, all at once: the same as CI does.')
-    .option('--fix', 'format the source and sort its imports before')
+    .description('Runs all static checks in parallel, the same as CI.')
+    .option('--fix', 'format the source and sort its imports first')
     .action(async ({ fix }: { fix?: boolean }) => {
       if (fix) await formatSources()
       const isClean = await runChecks()

@@ -13,13 +13,13 @@ interface DoctorFlags {
 export function addDoctorCommand(program: Command): void {
   program
     .command('doctor')
-    .summary('check what this machine offers, and say how to mend what it lacks')
+    .summary('check this machine, and explain how to fix problems')
     .description(
       'Checks everything that berth needs from this machine. Exits with 1 when something fails that ./berth serve ' +
         'needs; a warning costs a feature or a safety margin.',
     )
-    .option('--port <number>', 'the port that the server would take (BERTH_PORT; default: 8080)')
-    .option('--host <address>', 'the address that it would listen at (BERTH_HOST; default: 127.0.0.1)')
+    .option('--port <number>', 'the port that the server would use (BERTH_PORT; default: 8080)')
+    .option('--host <address>', 'the address that it would listen on (BERTH_HOST; default: 127.0.0.1)')
     .option('--data-dir <folder>', 'the folder that it would use (BERTH_DATA_DIR; default: ~/.berth)')
     .option('--json', 'print the findings as one JSON object')
     .action(examineHost)
@@ -62,6 +62,6 @@ function summary(findings: readonly Finding[]): string {
   const failures = count('failure')
   const warnings = count('warning')
   if (failures > 0) return `${failures} of ${findings.length} checks failed: ./berth serve will not work here.`
-  if (warnings > 0) return `./berth serve will work here, with ${warnings} of ${findings.length} checks in doubt.`
-  return `All ${findings.length} checks are well.`
+  if (warnings > 0) return `./berth serve will work here, with warnings for ${warnings} of ${findings.length} checks.`
+  return `All ${findings.length} checks passed.`
 }

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { withExample } from '../api/command-examples.ts'
 
-/** A use of each command of the host. */
+/** An example for each command of the host. */
 const examples = [
   'serve --port 8080 --data-dir /var/lib/berth',
   'setup',
@@ -16,7 +16,7 @@ const examples = [
   'bench',
 ]
 
-/** Shows them in the help texts. */
+/** Adds the examples to the help texts. */
 export function showHostExamples(program: Command): void {
   for (const example of examples) {
     let command: Command | undefined = program

@@ -8,18 +8,18 @@ interface KeyFlags extends OperatorFlags {
   readonly days?: number
 }
 
-const orgOption = ['--org <id or name>', 'the organization; needed where there are several'] as const
+const orgOption = ['--org <id or name>', 'the organization; required if there are several'] as const
 
 export function addKeysCommands(program: Command): void {
   const keys = program
     .command('keys')
     .summary('create, list and revoke API keys')
-    .description('What the operator does with API keys of any organization; callers do the same at /org/api_keys.')
+    .description('For the operator, with API keys of any organization. Callers use /org/api_keys.')
 
   operatorCommand(keys.command('create <name>'))
-    .summary('create an API key, which is shown this once')
+    .summary('create an API key, which is shown only once')
     .option(...orgOption)
-    .option('--project <id or name>', 'for this project alone (default: for the whole organization)')
+    .option('--project <id or name>', 'only for this project (default: for the whole organization)')
     .option('--days <number>', 'days until it expires (default: never)', asWholeNumber)
     .action((name: string, flags: KeyFlags) =>
       runAsOperator(flags, async (administration) => {
@@ -51,7 +51,7 @@ export function addKeysCommands(program: Command): void {
     )
 
   operatorCommand(keys.command('revoke <id>'))
-    .summary('delete an API key; servers that run refuse it within a second')
+    .summary('delete an API key; running servers refuse it within a second')
     .action((id: string, flags: OperatorFlags) =>
       runAsOperator(flags, async (administration) => {
         await administration.revokeKey(id)

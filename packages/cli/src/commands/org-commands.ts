@@ -10,11 +10,11 @@ export function addOrgCommands(program: Command): void {
   const org = program
     .command('org')
     .summary('create and list organizations')
-    .description('Organizations share a server and nothing else: each has projects, keys and limits of its own.')
+    .description('Organizations share only a server: each has its own projects, keys and limits.')
 
   operatorCommand(org.command('create <name>'))
     .summary('create an organization, with a project and an API key')
-    .option('--max-sessions <number>', 'sessions at once (default: BERTH_MAX_SESSIONS of the server)', asWholeNumber)
+    .option('--max-sessions <number>', 'concurrent sessions (default: BERTH_MAX_SESSIONS of the server)', asWholeNumber)
     .action((name: string, flags: CreateFlags) =>
       runAsOperator(flags, async (administration) => {
         const made = await administration.createOrganization(name, flags.maxSessions)

@@ -10,12 +10,12 @@ export function addServeCommand(program: Command): void {
     .summary('start the server of this machine')
     .description(
       'Starts the server of this machine. It installs what is missing, serves until Ctrl-C or SIGTERM, and leaves its ' +
-        'sessions running when it stops: the next start goes on with them.',
+        'sessions running when it stops: the next start adopts them.',
     )
     .option('--port <number>', 'port of the API; 0 picks a free one (BERTH_PORT; default: 8080)')
-    .option('--host <address>', 'address to listen at (BERTH_HOST; default: 127.0.0.1)')
-    .option('--data-dir <folder>', 'where everything is kept (BERTH_DATA_DIR; default: ~/.berth)')
-    .option('--server-address <url>', 'where the other servers of the database reach this one (BERTH_SERVER_ADDRESS)')
+    .option('--host <address>', 'address to listen on (BERTH_HOST; default: 127.0.0.1)')
+    .option('--data-dir <folder>', 'folder for all data (BERTH_DATA_DIR; default: ~/.berth)')
+    .option('--server-address <url>', 'address of this server for others on the same database (BERTH_SERVER_ADDRESS)')
     .option('--json', 'one JSON line on stdout when ready, JSON logs on stderr (BERTH_JSON)')
     .option('--stop-sessions', 'end the sessions when the server stops (BERTH_STOP_SESSIONS)')
     .option('--metrics', 'serve Prometheus metrics at /metrics (BERTH_METRICS; default: on)')
@@ -45,7 +45,7 @@ Environment only:
   DATABASE_URL           a PostgreSQL to use instead of berth's own`
 
 async function serveHost(flags: ServeFlags): Promise<void> {
-  // Machines that are pods have everything in their image, and need nothing of this host.
+  // Machines in pods have everything in their image, and need nothing on this host.
   const hasMachines = process.env.BERTH_DRIVER?.trim() !== 'kubernetes'
   if (hasMachines) {
     await installSystemPackages({ demand: 'required', withTests: false })

@@ -6,10 +6,10 @@ import { installUv } from '../setup/install-uv.ts'
 export function addSetupCommand(program: Command): void {
   program
     .command('setup')
-    .summary('install all that berth needs, and stop')
+    .summary('install everything that berth needs')
     .description(
-      'Installs all that berth needs and that is missing: Node.js, npm packages, uv and, as root or with sudo, ' +
-        'Debian packages. ./berth serve does the same by itself; this is for images and for administrators.',
+      'Installs what is missing: Node.js, npm packages, uv and, as root or with sudo, ' +
+        'Debian packages. ./berth serve does the same; this command is for images and administrators.',
     )
     .action(async () => {
       await installSystemPackages({ demand: 'all', withTests: true })

@@ -11,16 +11,16 @@ import { installUv } from '../setup/install-uv.ts'
 export function addTestCommand(program: Command): void {
   program
     .command('test')
-    .summary('run every check and test, or those that are named')
+    .summary('run all checks and tests, or only the named ones')
     .description(
-      'Without arguments, all that CI runs: the checks of ./berth check, the tests of every package, then the ' +
+      'Without arguments, runs the same as CI: the checks of ./berth check, the tests of every package, then the ' +
         'end-to-end tests with a started berth and real browsers.',
     )
-    .argument('[tests...]', 'test files, folders, or parts of their paths: run these alone, without the checks')
-    .option('--deep', 'go through many more rounds in the tests of faults and leaks; takes about an hour')
-    .option('--servers <number>', 'run the end-to-end tests against so many servers behind one address')
-    .option('--clients', 'run real clients against a started berth instead, all or those named; downloads them first')
-    .option('--kubernetes', 'run the tests that need a cluster, in that of KUBECONFIG or in one of its own')
+    .argument('[tests...]', 'test files, folders, or parts of their paths: run only these, without the checks')
+    .option('--deep', 'run many more rounds of the tests for faults and leaks; takes about an hour')
+    .option('--servers <number>', 'run the end-to-end tests against this many servers behind one address')
+    .option('--clients', 'run real clients against a berth server instead, all or those named; downloads them first')
+    .option('--kubernetes', 'run the tests that need a cluster, in the one of KUBECONFIG or in a temporary one')
     .option('--docker', 'build the image for one host, and run the tests of compose.yaml with Docker')
     .action(async (parts: string[], { deep, clients, docker, kubernetes, servers }: TestOptions) => {
       if (docker) {
@@ -78,14 +78,15 @@ async function test(parts: readonly string[]): Promise<boolean> {
   const files = await findTestFiles(parts)
 
   const isClean = parts.length > 0 || (await runChecks())
-  const counts = await runTestFiles(files)
+  const counts = await runTestFiles(files, { repeatFailed: parts.length === 0 })
 
   process.stdout.write(`\n${summary(counts, isClean, durationText(performance.now() - start))}\n`)
   return isClean && counts.failed === 0 && counts.passed > 0
 }
 
 /** The last line is the one that CI systems read. */
-function summary({ passed, failed, skipped }: TestCounts, isClean: boolean, duration: string): string {
+function summary({ passed, failed, skipped, flaky }: TestCounts, isClean: boolean, duration: string): string {
   const checks = isClean ? '' : 'The checks of the source FAILED, see above.\n'
-  return `${checks}All of it took ${duration}.\ntests: ${passed} passed, ${failed} failed, ${skipped} skipped`
+  const failedOnce = flaky.map((file) => `FLAKY: ${file} failed once, see above. Find the race.\n`).join('')
+  return `${checks}${failedOnce}Total time: ${duration}.\ntests: ${passed} passed, ${failed} failed, ${skipped} skipped`
 }

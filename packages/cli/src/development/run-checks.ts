@@ -28,7 +28,7 @@ const sourceChecks: readonly SourceCheck[] = [
   { name: 'dead code', command: ['node_modules/.bin/knip'] },
   { name: 'API document', command: ['scripts/generate-openapi.ts', '--check'] },
   { name: 'list of commands', command: ['scripts/generate-cli-commands.ts', '--check'] },
-  { name: 'profile of system calls', command: ['scripts/kubernetes/write-seccomp-profile.ts', '--check'] },
+  { name: 'seccomp profile', command: ['scripts/kubernetes/write-seccomp-profile.ts', '--check'] },
   { name: 'listeners', command: ['scripts/check-listeners.ts'] },
   { name: 'lists', command: ['scripts/check-lists.ts'] },
 ]

@@ -12,7 +12,7 @@ async function folderWith(context: TestContext, names: readonly string[]): Promi
   return folder
 }
 
-test('says which programs of a node are missing, and what is missing to build them', async (context) => {
+test('reports missing programs of a node, and what is missing to build them', async (context) => {
   const cache = await folderWith(context, ['kubelet'])
   const tools = await folderWith(context, ['gcc'])
 
@@ -23,7 +23,7 @@ test('says which programs of a node are missing, and what is missing to build th
   assert.match(missing, /and go to build them/)
 })
 
-test('misses nothing where the programs can be built', async (context) => {
+test('reports nothing if the programs can be built', async (context) => {
   const cache = await folderWith(context, [])
   const tools = [await folderWith(context, ['gcc']), await folderWith(context, ['go'])]
 

@@ -6,18 +6,18 @@ import { StartError } from '@berth/server/start-error.ts'
 import { checkoutFolder, durationText, printLine } from '../output.ts'
 
 const imageVariable = 'BERTH_TEST_KUBERNETES_IMAGE'
-/** The chart is installed where this one is set too; cluster.sh sets the address that pods reach this host by. */
+/** The chart is tested if this is set too; cluster.sh sets the address by which pods reach this host. */
 const serverImageVariable = 'BERTH_TEST_KUBERNETES_SERVER_IMAGE'
 const clusterTests = ['kubernetes']
-/** Those that scripts/kubernetes/build-programs.sh builds. */
+/** Built by scripts/kubernetes/build-programs.sh. */
 const nodePrograms = [
   ...['kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kube-proxy', 'kubelet', 'kubectl'],
   ...['containerd', 'containerd-shim-runc-v2', 'ctr', 'runc', 'helm', 'kwok', 'kube-router'],
 ]
 
 /**
- * Runs the tests that need a cluster and resolves with their exit code. The cluster of KUBECONFIG has to have the image
- * of machines already. Otherwise it builds the image and runs the tests in a cluster that ends with them.
+ * Runs the tests that need a cluster and resolves with their exit code. The cluster of KUBECONFIG must already have the
+ * machine image. Without KUBECONFIG, it builds the image and runs the tests in a temporary cluster.
  */
 export async function testInCluster(parts: readonly string[]): Promise<number> {
   const tests = ['test', ...(parts.length > 0 ? parts : clusterTests)]
@@ -35,13 +35,13 @@ export async function testInCluster(parts: readonly string[]): Promise<number> {
   const { BERTH_KUBERNETES_CACHE, HOME = '', PATH = '' } = process.env
   const missing = await missingPrograms(BERTH_KUBERNETES_CACHE ?? join(HOME, '.cache/kube-1.37.2'), PATH)
   if (missing !== undefined) {
-    printLine(`no cluster, so its tests are skipped: ${missing}`)
+    printLine(`skipping tests that need a cluster: ${missing}`)
     return runProgram(berth, tests)
   }
   if (process.geteuid?.() !== 0) {
-    throw new StartError('./berth test --kubernetes needs root to bring up a cluster, or KUBECONFIG of one', 69)
+    throw new StartError('./berth test --kubernetes needs root to start a cluster, or KUBECONFIG', 69)
   }
-  printLine('building the images: five minutes, and less on the same day')
+  printLine('building the images: takes five minutes, and less on the same day')
   const start = performance.now()
   const code = await runProgram(join(checkoutFolder, 'scripts/images/build-images.sh'), [])
   if (code !== 0) return code
@@ -55,7 +55,7 @@ export async function testInCluster(parts: readonly string[]): Promise<number> {
   return result
 }
 
-/** Why the programs of a node are neither there nor can be built, or nothing. */
+/** Why the programs of a node do not exist and cannot be built; undefined if they can. */
 export async function missingPrograms(cache: string, path: string): Promise<string | undefined> {
   const isThere = (file: string) =>
     access(file).then(

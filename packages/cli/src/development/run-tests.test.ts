@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict'
-import { dirname, join } from 'node:path'
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join, relative } from 'node:path'
 import { test } from 'node:test'
 import { checkoutFolder } from '../output.ts'
 import { findTestFiles, stagesOf } from './run-tests.ts'
@@ -21,7 +25,7 @@ test('a test is named by its path, a folder above it, or a part of its path', as
   assert.ok((await findTestFiles([import.meta.dirname])).every((file) => dirname(file) === dirname(self)))
 })
 
-test('the checkout itself stands for all of its tests', async () => {
+test('the checkout itself selects all of its tests', async () => {
   assert.deepEqual(await findTestFiles([checkoutFolder]), await findTestFiles([]))
 })
 
@@ -53,3 +57,43 @@ test('every file runs in one stage, and only files that measure or use up the ma
     [],
   )
 })
+
+test('a failed file runs again, and is flaky when it passes then', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-flaky-'))
+  t.after(() => rm(folder, { recursive: true }))
+  const passing = writeTest(folder, 'passing', '')
+  const flaky = writeTest(
+    folder,
+    'flaky',
+    `appendFileSync(${JSON.stringify(join(folder, 'runs'))}, '.')
+    assert.ok(statSync(${JSON.stringify(join(folder, 'runs'))}).size > 1)`,
+  )
+  const broken = writeTest(folder, 'broken', 'assert.fail()')
+
+  assert.deepEqual(runFiles([passing, flaky], true), { passed: 2, failed: 0, skipped: 0, flaky: [flaky] })
+  assert.partialDeepStrictEqual(runFiles([passing, broken], true), { passed: 1, failed: 1, flaky: [] })
+  assert.partialDeepStrictEqual(runFiles([broken], false), { passed: 0, failed: 1, flaky: [] })
+})
+
+function writeTest(folder: string, name: string, body: string): string {
+  const file = join(folder, `${name}.test.mjs`)
+  const imports = "import assert from 'node:assert'\nimport { appendFileSync, statSync } from 'node:fs'\n"
+  writeFileSync(file, `${imports}import { test } from 'node:test'\ntest('${name}', () => { ${body} })`)
+  return relative(checkoutFolder, file)
+}
+
+/** In a process of its own: the test runner runs no files for a test. */
+function runFiles(files: readonly string[], repeatFailed: boolean) {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-run-'))
+  const script = join(folder, 'run.mjs')
+  writeFileSync(
+    script,
+    `import { runTestFiles } from ${JSON.stringify(join(import.meta.dirname, 'run-tests.ts'))}
+    const counts = await runTestFiles(${JSON.stringify(files)}, { repeatFailed: ${repeatFailed} })
+    console.log('\\n' + JSON.stringify(counts))`,
+  )
+  const { NODE_TEST_CONTEXT: _outer, ...env } = process.env
+  const output = execFileSync(process.execPath, [script], { env, encoding: 'utf8' })
+  rmSync(folder, { recursive: true })
+  return JSON.parse(output.trimEnd().split('\n').at(-1) ?? '')
+}

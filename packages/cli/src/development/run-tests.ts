@@ -13,37 +13,45 @@ export interface TestCounts {
   readonly passed: number
   readonly failed: number
   readonly skipped: number
+  /** Files that failed once, and passed when they ran again. */
+  readonly flaky: readonly string[]
+}
+
+interface StageCounts extends Omit<TestCounts, 'flaky'> {
+  readonly failedFiles: readonly string[]
 }
 
 interface Stage {
   readonly name: string
   readonly files: readonly string[]
-  /** Those that share processes. */
+  /** Files that share processes. */
   readonly batched: readonly string[]
   readonly batches: number
   readonly concurrency: number
-  /** A module with what all files share. */
+  /** A module that initializes what all files share. */
   readonly setup?: string
 }
 
 const testPatterns = ['packages/*/src/**/*.test.ts', 'scripts/**/*.test.ts', 'e2e/**/*.test.ts', 'bench/**/*.test.ts']
 const browserTests = /^e2e\/|^bench\/|\/drivers\/|^packages\/agent\/|[.]browser[.]test[.]ts$/
-// They measure times or memory, or use up what a machine has for all: processor, files, memory.
+// These measure times or memory, or use up shared resources of the machine: processor, files, memory.
 const exclusiveTests =
   /^bench\/(?!extraction\/)|^e2e\/fault\/(many-files|part-kill|shortage)[.]|\/machine-bounds[.]|\/ordinary-user[.]/
 const startBerths = /^e2e\/|^bench\//
-/** Each starts several browsers: more of them than processors make each other late. */
+/** Each starts several browsers: with more files than processors, browsers delay each other. */
 const maxBrowserFiles = 4
-/** Fewer files have processes of their own, which show their results as they come. */
+/** With fewer files, each has its own process, which shows its results as they arrive. */
 const minBatchedFiles = 16
-// A file that hangs, or leaves something open, must not use up the time of CI.
+// Limits how long a file that hangs, or leaves something open, can delay CI.
 const silenceMinutes = { short: 4, deep: 120 }
-/** A process that runs several files may take that many times as long. */
+/** A process that runs several files may take this many times as long. */
 const batchFactor = 3
 const setups = join(checkoutFolder, 'packages/server/src/testing')
 const postgresSetup = join(setups, 'test-postgres-setup.ts')
 const dataFolderSetup = join(setups, 'data-folder-setup.ts')
 const borrowing = 'Berth.borrow()'
+/** Of more failed files, the cause is the change and not the time at which they ran. */
+const maxFlakyFiles = 3
 
 /** Finds all test files, or those whose path is or contains one of `parts`. */
 export async function findTestFiles(parts: readonly string[]): Promise<readonly string[]> {
@@ -62,16 +70,32 @@ function isSelected(file: string, part: string): boolean {
   return file === named || (statSync(path).isDirectory() && (named === '' || file.startsWith(`${named}/`)))
 }
 
-/** Runs the files, those that need the machine for themselves one at a time and last, and shows the results as they come. */
-export async function runTestFiles(files: readonly string[]): Promise<TestCounts> {
-  const total = { passed: 0, failed: 0, skipped: 0 }
-  for (const stage of stagesOf(files, await findBorrowers(files), availableParallelism())) {
-    const counts = await runStage(stage)
-    total.passed += counts.passed
-    total.failed += counts.failed
-    total.skipped += counts.skipped
+/**
+ * Runs the files and shows the results as they arrive. Files that need the machine for themselves run last, one at a
+ * time. With `repeatFailed`, up to three failed files run again at the end, each alone.
+ */
+export async function runTestFiles(files: readonly string[], { repeatFailed = false } = {}): Promise<TestCounts> {
+  const parallel = availableParallelism()
+  const { failedFiles, ...first } = await runStages(stagesOf(files, await findBorrowers(files), parallel))
+  const again = failedFiles.filter((file) => files.includes(file))
+  const canRepeat = again.length === failedFiles.length && again.length > 0 && again.length <= maxFlakyFiles
+  if (!repeatFailed || !canRepeat) return { ...first, flaky: [] }
+  printLine(`${again.join(', ')} failed and ${again.length === 1 ? 'runs' : 'run'} again`)
+  const second = await runStages(stagesOf(again, new Set(), 1))
+  if (second.failed > 0 || second.passed === 0) return { ...first, flaky: [] }
+  return { passed: first.passed + first.failed, failed: 0, skipped: first.skipped, flaky: again }
+}
+
+async function runStages(stages: readonly Stage[]): Promise<StageCounts> {
+  const total = { passed: 0, failed: 0, skipped: 0, failedFiles: new Set<string>() }
+  for (const stage of stages) {
+    const { passed, failed, skipped, failedFiles } = await runStage(stage)
+    total.passed += passed
+    total.failed += failed
+    total.skipped += skipped
+    for (const file of failedFiles) total.failedFiles.add(file)
   }
-  return total
+  return { ...total, failedFiles: [...total.failedFiles] }
 }
 
 /** Files that use the berth of their process. */
@@ -91,9 +115,9 @@ export function stagesOf(files: readonly string[], borrowers: ReadonlySet<string
   const stages = [
     {
       name: 'tests without browsers',
-      // Most of them load the server.
+      // Most of their time is spent loading the server.
       ...batch(withoutBrowsers, () => true, parallel * 4),
-      // Some of them wait.
+      // One more than processors, because some files wait.
       concurrency: parallel + 1,
       ...(withoutBrowsers.length > 1 && { setup: postgresSetup }),
     },
@@ -121,12 +145,12 @@ export function stagesOf(files: readonly string[], borrowers: ReadonlySet<string
   return stages.filter(({ files, batched }) => files.length + batched.length > 0)
 }
 
-/** What saves time from the second berth on. */
+/** Setup that speeds up every berth after the first. */
 function setupForBerths(files: readonly string[]): Pick<Stage, 'setup'> {
   return files.filter((file) => startBerths.test(file)).length > 1 ? { setup: dataFolderSetup } : {}
 }
 
-/** Files share processes if they are many. */
+/** Files share processes if there are many. */
 function batch(
   files: readonly string[],
   canShare: (file: string) => boolean,
@@ -137,13 +161,14 @@ function batch(
   return { files: files.filter((file) => !canShare(file)), batched, batches }
 }
 
-async function runStage({ name, files, batched, batches, concurrency, setup }: Stage): Promise<TestCounts> {
+async function runStage({ name, files, batched, batches, concurrency, setup }: Stage): Promise<StageCounts> {
   printLine(`${name}: ${files.length + batched.length} files, ${concurrency} processes at a time`)
   const folder = await mkdtemp(join(tmpdir(), 'berth-tests-'))
   const counts = { passed: 0, failed: 0, skipped: 0 }
+  const failedFiles: string[] = []
   const stop = new AbortController()
   const minutes = process.env.BERTH_DEEP === '1' ? silenceMinutes.deep : silenceMinutes.short
-  const message = `nothing happened for ${minutes} minutes: a test hangs, or its file left something open`
+  const message = `no output for ${minutes} minutes: a test hangs, or its file has left something open`
   const limitMilliseconds = minutes * 60_000
   const silence = setTimeout(() => stop.abort(new Error(message)), limitMilliseconds)
   const tests = run({
@@ -156,6 +181,11 @@ async function runStage({ name, files, batched, batches, concurrency, setup }: S
     signal: stop.signal,
   })
   tests.on('data', () => silence.refresh())
+  tests.on('test:fail', ({ file = '', details }) => {
+    // The suite that a batch has for a file fails with the tests of the file.
+    const isBySubtests = (details.error as { failureType?: string }).failureType === 'subtestsFailed'
+    if (!isBySubtests) failedFiles.push(relative(checkoutFolder, file))
+  })
   tests.on('test:summary', (result) => {
     if (result.file !== undefined) return
     counts.passed = result.counts.passed
@@ -167,7 +197,7 @@ async function runStage({ name, files, batched, batches, concurrency, setup }: S
   await finished(report)
   clearTimeout(silence)
   await rm(folder, { recursive: true })
-  return counts
+  return { ...counts, failedFiles }
 }
 
 function inCheckout(file: string): string {

@@ -10,8 +10,8 @@ interface BatchOptions {
 }
 
 /**
- * Distributes test files over modules, each of which runs its files one after the other in one process: what they
- * import is loaded once. Each file is a suite there, so that its hooks are its own.
+ * Distributes test files over modules, each of which runs its files one at a time in one process, so that common
+ * imports are loaded once. Each file becomes a suite with its own hooks.
  */
 export async function writeBatches(
   files: readonly string[],

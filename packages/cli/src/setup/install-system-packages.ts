@@ -36,11 +36,11 @@ export async function installSystemPackages({ demand, withTests }: InstallOption
     await installAs(await becomeRoot(), missing)
   } catch (error) {
     if (isNeeded || !(error instanceof StartError)) throw error
-    printLine(`goes on without some features: ${error.message}`)
+    printLine(`continuing without some features: ${error.message}`)
   }
 }
 
-const doctorHint = './berth doctor says what is missing here'
+const doctorHint = './berth doctor shows what is missing'
 
 async function installAs(root: readonly string[] | undefined, missing: readonly SystemPackage[]): Promise<void> {
   if (root === undefined) {

@@ -13,8 +13,8 @@ const run = promisify(execFile)
 const limitMilliseconds = 10 * 60_000
 
 /**
- * Installs uv, which no Debian package has, from the package index that pip is configured for. Takes no time when it is
- * there. Without it berth serves everything but Python apps.
+ * Installs uv, which no Debian package provides, from the package index that pip is configured for. Returns immediately
+ * if it exists. Without it berth supports everything except Python apps.
  */
 export async function installUv({ demand }: Pick<InstallOptions, 'demand'>): Promise<void> {
   if (existsSync(uvProgram)) return
@@ -27,7 +27,7 @@ export async function installUv({ demand }: Pick<InstallOptions, 'demand'>): Pro
     const [reason = ''] = (cause as { stderr?: string }).stderr?.trim().split('\n').slice(-1) ?? []
     const message = `could not install uv, which installs Python apps: ${reason || (cause as Error).message}`
     if (demand === 'all') throw new StartError(message, 69)
-    printLine(`goes on without Python apps: ${message}`)
+    printLine(`continuing without Python apps: ${message}`)
   } finally {
     closeSync(lock)
   }

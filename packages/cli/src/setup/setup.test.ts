@@ -137,7 +137,7 @@ test('a failure of apt is one line with its first error and the place of its log
   assert.match(await readFile(logPath, 'utf8'), /Unable to fetch some archives/)
 })
 
-test('an ordinary user installs by sudo', async () => {
+test('an ordinary user installs with sudo', async () => {
   await using machine = await Machine.create()
   await machine.addSudo()
 
@@ -161,11 +161,11 @@ test('a user who cannot become root is told what is missing and what root has to
 })
 
 for (const [loss, script] of Object.entries({
-  // As dpkg-query does.
+  // The message of dpkg-query.
   'whose database cannot be read': 'echo "dpkg-query: error: failed to open package info file" >&2; exit 2',
   'that has no database': 'echo "dpkg-query: no packages found matching chromium" >&2; exit 1',
 })) {
-  test(`setup on a system ${loss} says so in one line`, async () => {
+  test(`setup on a system ${loss} reports that in one line`, async () => {
     await using machine = await Machine.create()
     await machine.replacePackageQuery(script)
 

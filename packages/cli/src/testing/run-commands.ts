@@ -2,8 +2,8 @@ import { clientProgram } from '../client/client-program.ts'
 import { exitCodeOf } from '../failure.ts'
 
 /*
- * Runs commands one after the other in one process, for tests of all of them: to load the contract takes longer than
- * most commands. It is started with an IPC channel, on which each message is the arguments of a command.
+ * Runs commands one at a time in one process, for tests of all commands, because loading the contract takes longer than
+ * most commands. It communicates over an IPC channel on which each message contains the arguments of a command.
  */
 
 const program = clientProgram()
@@ -18,7 +18,7 @@ for (const name of ['stdout', 'stderr'] as const) {
   process[name].write = capture
 }
 
-/** What commander does after a wrong flag, and after a help text. */
+/** Thrown where commander would exit: after a wrong flag, and after a help text. */
 class Exit extends Error {
   readonly exitCode: number
 

@@ -10,12 +10,15 @@ import { solvableCaptchaTypes } from './captcha-types.ts'
 
 const tag = 'Agent'
 
-/** What the agent must know to start. The driver writes it to a file that the agent reads once. `configureAgent` changes the rest. */
+/**
+ * What the agent needs to start. The driver writes it to a file that the agent reads once. `configureAgent` changes
+ * settings later.
+ */
 export const AgentConfig = z.object({
   contract_version: z.literal(agentContractVersion),
   headless: z.boolean(),
   stealth: z.boolean(),
-  /** The agent asks the server for the answers to challenges. */
+  /** The agent asks the server to solve captchas. */
   solves_captchas: z.boolean().optional(),
   gpu: z.boolean(),
   kiosk_mode: z.boolean(),
@@ -31,9 +34,9 @@ export const AgentConfig = z.object({
   /** Unix socket of egress, the machine's only connection to other networks. */
   egress_socket: z.string(),
   chromium_path: z.string(),
-  /** A machine of an app: it has no browser. */
+  /** Set for the machine of an app, which has no browser. */
   is_app: z.boolean().optional(),
-  /** `host:port` to listen on. Absent: on a socket that the agent inherits. */
+  /** The `host:port` to listen on. When absent, the agent listens on a socket that it inherits. */
   listen_address: z.string().optional(),
 })
 export type AgentConfig = z.infer<typeof AgentConfig>
@@ -42,7 +45,7 @@ export type AgentConfig = z.infer<typeof AgentConfig>
 export const ServiceName = z.enum(['chromium', 'display'])
 export type ServiceName = z.infer<typeof ServiceName>
 
-/** Up to the last one that a Date can tell. */
+/** At most the last time that a Date can represent. */
 const EpochMilliseconds = z.number().min(0).max(8.64e15)
 
 export const AgentState = z.object({
@@ -58,7 +61,7 @@ export const AgentState = z.object({
 })
 export type AgentState = z.infer<typeof AgentState>
 
-/** A challenge of a page whose answer is a token. */
+/** A captcha whose solution is a token. */
 export const CaptchaTask = z.object({
   task_id: z.string().max(64),
   type: z.enum(solvableCaptchaTypes),
@@ -68,24 +71,27 @@ export const CaptchaTask = z.object({
 })
 export type CaptchaTask = z.infer<typeof CaptchaTask>
 
-/** What happened in the machine and must be told. */
+/** Events of the machine that must reach the server. */
 export const AgentEvent = z.discriminatedUnion('event', [
-  /** A program died by itself; the agent starts it again. */
+  /** A program exited unexpectedly. The agent restarts it. */
   z.object({
     event: z.literal('service_crashed'),
     service: ServiceName,
     detail: z.string(),
     at: EpochMilliseconds,
   }),
-  /** `answerCaptcha` tells what has become of it. */
+  /** `answerCaptcha` reports the outcome. */
   CaptchaTask.extend({ event: z.literal('captcha_found'), at: EpochMilliseconds }),
 ])
 export type AgentEvent = z.infer<typeof AgentEvent>
 
-/** Sequence numbers begin at 1 with each agent, and each record has the next one. */
+/** Sequence numbers begin at 1 for each agent and increase by one for each record. */
 const Sequence = z.int().min(1)
 
-/** An event, or how many events up to this one are lost: the agent keeps only so many that nobody acknowledges. */
+/**
+ * An event, or the number of lost events up to this sequence number: the agent stores a limited number of
+ * unacknowledged events.
+ */
 export const AgentEventRecord = z.union([
   z.object({ sequence: Sequence, event: AgentEvent }),
   z.object({ sequence: Sequence, lost: z.int().min(1) }),
@@ -96,7 +102,7 @@ export type AgentEventRecord = z.infer<typeof AgentEventRecord>
 export const getAgentState = defineEndpoint({
   operationId: 'getAgentState',
   ...agentRoutes.readState,
-  summary: 'Where the agent stands',
+  summary: 'Get the state of the agent',
   tag,
   access: 'internal',
   reply: AgentState,
@@ -105,14 +111,14 @@ export const getAgentState = defineEndpoint({
 })
 
 /**
- * The current state, and with each change the state then. It tells that the agent is alive: the server ends the session
- * of an agent that can tell no state for long.
+ * Sends the current state, and the new state after each change. It also shows that the agent is alive: the server ends
+ * the session of an agent that sends no state for too long.
  */
 export const followAgentState = defineEndpoint(
   defineStream({
     ...agentRoutes.followState,
     operationId: 'followAgentState',
-    summary: 'Follow where the agent stands',
+    summary: 'Follow the state of the agent',
     tag,
     access: 'internal',
     event: AgentState,
@@ -121,14 +127,14 @@ export const followAgentState = defineEndpoint(
 )
 
 /**
- * Every event after the one that is named, or after the last one that was acknowledged, in order and without end. To name
- * an event acknowledges it and those before.
+ * Sends every event after `after`, or after the last acknowledged event, in order and without end. `after` also
+ * acknowledges that event and those before.
  */
 export const followAgentEvents = defineEndpoint(
   defineStream({
     ...agentRoutes.followEvents,
     operationId: 'followAgentEvents',
-    summary: 'Follow what happens in the machine',
+    summary: 'Follow the events of the machine',
     tag,
     access: 'internal',
     query: z.object({ after: z.coerce.number().int().min(0).optional() }),
@@ -137,11 +143,11 @@ export const followAgentEvents = defineEndpoint(
   }),
 )
 
-/** What the server has taken, it will not ask for again: the agent forgets this event and those before. */
+/** The agent deletes this event and those before: the server will not request them again. */
 export const acknowledgeAgentEvents = defineEndpoint({
   ...agentRoutes.acknowledgeEvents,
   operationId: 'acknowledgeAgentEvents',
-  summary: 'Confirm events',
+  summary: 'Acknowledge events',
   tag,
   access: 'internal',
   body: z.object({ sequence: Sequence }),
@@ -149,14 +155,14 @@ export const acknowledgeAgentEvents = defineEndpoint({
   errors: [],
 })
 
-/** A telemetry event, or how many up to this one are lost. */
+/** A telemetry event, or the number of lost events up to this sequence number. */
 export const AgentTelemetryRecord = z.union([
   z.object({ sequence: Sequence, event: TelemetryEvent }),
   z.object({ sequence: Sequence, lost: z.int().min(1) }),
 ])
 export type AgentTelemetryRecord = z.infer<typeof AgentTelemetryRecord>
 
-/** The same as `followAgentEvents`, for the telemetry of the session. */
+/** Like `followAgentEvents`, for the telemetry of the session. */
 export const followAgentTelemetry = defineEndpoint(
   defineStream({
     ...agentRoutes.followTelemetry,
@@ -174,7 +180,7 @@ export const followAgentTelemetry = defineEndpoint(
 export const acknowledgeAgentTelemetry = defineEndpoint({
   ...agentRoutes.acknowledgeTelemetry,
   operationId: 'acknowledgeAgentTelemetry',
-  summary: 'Confirm telemetry events',
+  summary: 'Acknowledge telemetry events',
   tag,
   access: 'internal',
   body: z.object({ sequence: Sequence }),
@@ -182,11 +188,11 @@ export const acknowledgeAgentTelemetry = defineEndpoint({
   errors: [],
 })
 
-/** Tells the agent that the kernel has ended processes of the machine, which only the server can see. */
+/** Reports that the kernel killed processes of the machine, which only the server can see. */
 export const reportMemoryKills = defineEndpoint({
   ...agentRoutes.reportMemoryKills,
   operationId: 'reportMemoryKills',
-  summary: 'Report processes that the kernel has ended',
+  summary: 'Report processes that the kernel killed for lack of memory',
   tag,
   access: 'internal',
   body: z.object({ processes: z.int().min(1) }),
@@ -194,7 +200,7 @@ export const reportMemoryKills = defineEndpoint({
   errors: [],
 })
 
-/** What has become of a task. */
+/** The outcome of a task. */
 export const CaptchaOutcome = z.discriminatedUnion('status', [
   z.object({ status: z.literal('solved'), token: z.string() }),
   z.object({ status: z.literal('failure'), error_code: z.string() }),
@@ -202,11 +208,11 @@ export const CaptchaOutcome = z.discriminatedUnion('status', [
 ])
 export type CaptchaOutcome = z.infer<typeof CaptchaOutcome>
 
-/** Gives the agent the answer to a challenge, which it enters in the page. A task that is over is no failure. */
+/** Gives the agent the solution of a captcha, which it enters in the page. Succeeds for a task that is over. */
 export const answerCaptcha = defineEndpoint({
   ...agentRoutes.answerCaptcha,
   operationId: 'answerCaptcha',
-  summary: 'Answer a challenge',
+  summary: 'Solve a captcha',
   tag,
   access: 'internal',
   body: z.object({ task_id: z.string(), outcome: CaptchaOutcome }),
@@ -214,11 +220,11 @@ export const answerCaptcha = defineEndpoint({
   errors: [],
 })
 
-/** Ends the connections of CDP clients, so that telemetry tells of it before the session ends. */
+/** Closes the connections of CDP clients, so that telemetry contains their disconnects before the session ends. */
 export const endClients = defineEndpoint({
   ...agentRoutes.endClients,
   operationId: 'endClients',
-  summary: 'End the connections of CDP clients',
+  summary: 'Close the connections of CDP clients',
   tag,
   access: 'internal',
   body: z.object({}),
@@ -230,7 +236,7 @@ export const endClients = defineEndpoint({
 export const stopAgent = defineEndpoint({
   operationId: 'stopAgent',
   ...agentRoutes.stop,
-  summary: 'End the browser and the agent',
+  summary: 'Stop the browser and the agent',
   tag,
   access: 'internal',
   status: 204,
@@ -245,34 +251,37 @@ export const TelemetryCapture = z.object({
 })
 export type TelemetryCapture = z.infer<typeof TelemetryCapture>
 
-/** What of a browser can be changed while it runs, besides its profile and its extensions, which come as streams. */
+/** What can change while a browser runs, except its profile and its extensions, which are sent as streams. */
 export const BrowserConfiguration = z.object({
   viewport: BrowserViewport.required().optional(),
-  /** Whether the size changes even while somebody watches. */
+  /** Whether to change the size even while a live view is open. */
   force: z.boolean().optional(),
-  /** Of a headful browser. Another value than the one it has takes a new launch without any state, so it is for one that nobody has used. */
+  /**
+   * For a headful browser. A changed value relaunches the browser without any state, so it is only for a browser that
+   * nobody has used.
+   */
   kiosk_mode: z.boolean().optional(),
-  /** Of a browser that has not been launched yet. */
+  /** For a browser that has not been launched yet. */
   stealth: z.boolean().optional(),
-  /** A browser that waits for a profile is launched without one. */
+  /** Launches a browser that waits for a profile without one. */
   launch: z.boolean().optional(),
   /**
-   * The answer does not wait for the size and the page; whoever wants to use the browser waits. For one that nobody has used
-   * yet: when the size cannot be changed, the browser is launched anew with it.
+   * Whether to respond before the size and the page have changed. Clients of the browser then wait until they have.
+   * Only for a browser that nobody has used: if its size cannot be changed, it is relaunched with the new one.
    */
   clients_wait: z.boolean().optional(),
-  /** The agent loads what the next requests will need. */
+  /** The agent loads the code that the next requests will need. */
   rehearse: z.boolean().optional(),
-  /** Where the page goes that a person would see. */
+  /** The page to open in the visible tab. */
   start_url: z.string().optional(),
-  /** Null: nothing is captured. */
+  /** Null captures nothing. */
   telemetry: TelemetryCapture.nullable().optional(),
 })
 export type BrowserConfiguration = z.infer<typeof BrowserConfiguration>
 
 /**
- * Changes the browser, and answers when it has the size and the mode, and has taken the order to navigate. What it has
- * already is fine: nothing happens then. Before the browser is there, the agent keeps what it begins with.
+ * Changes the browser. Responds when the size and the mode are set and the navigation has started. Settings that
+ * already apply are skipped. Before the launch of the browser, the agent stores the settings for it.
  */
 export const configureAgent = defineEndpoint({
   operationId: 'configureAgent',
@@ -285,12 +294,12 @@ export const configureAgent = defineEndpoint({
   errors: ['viewport_in_use'],
 })
 
-/** A recording as the server names it. */
+/** The id of a recording, which the server assigns. */
 const RecordingId = z.string()
 
 /**
- * Records the screen, and answers with fragmented MP4 as it is encoded: its head comes with the first frame. Whoever
- * leaves before the answer ends breaks the recording off.
+ * Records the screen and responds with fragmented MP4 while it is encoded. The response headers are sent with the first
+ * frame. A client that disconnects before the end stops the recording.
  */
 export const recordScreen = defineEndpoint({
   operationId: 'recordScreen',
@@ -310,7 +319,9 @@ export const recordScreen = defineEndpoint({
 })
 export type RecordRequest = z.output<typeof recordScreen.body & {}>
 
-/** Has the answer of `recordScreen` end behind the last frame. Succeeds for a recording that has ended. */
+/**
+ * Ends a recording: the response of `recordScreen` ends after the last frame. Succeeds for a recording that has ended.
+ */
 export const endRecording = defineEndpoint({
   operationId: 'endRecording',
   ...agentRoutes.endRecording,
@@ -322,7 +333,7 @@ export const endRecording = defineEndpoint({
   errors: [],
 })
 
-/** Takes a small picture of the page in front. Unlike the operations, it is no activity of the session. */
+/** Takes a small picture of the page in front. Unlike the operations, it does not count as activity of the session. */
 export const takeThumbnail = defineEndpoint({
   operationId: 'takeThumbnail',
   ...agentRoutes.takeThumbnail,
@@ -341,8 +352,9 @@ export const takeThumbnail = defineEndpoint({
 })
 
 /**
- * Fetches a page with the cookies and by the way out of the browser: as it is sent, or as a temporary tab of no window
- * shows it when it has come to rest. Whoever leaves before the answer ends it.
+ * Fetches a page with the cookies and the network route of the browser. `curl` returns the response as it was sent;
+ * `render` loads it in a temporary tab without a window until the page is idle. A client that disconnects cancels the
+ * request.
  */
 export const fetchPage = defineEndpoint({
   operationId: 'fetchPage',
@@ -355,7 +367,7 @@ export const fetchPage = defineEndpoint({
     mode: z.enum(['curl', 'render']),
     timeout_ms: z.int(),
     accept_language: z.string().optional(),
-    /** What is longer is cut. */
+    /** Longer content is truncated. */
     max_bytes: z.int(),
   }),
   reply: z.object({
@@ -364,7 +376,7 @@ export const fetchPage = defineEndpoint({
     final_url: z.string(),
     body_b64: z.string(),
     is_cut: z.boolean(),
-    /** Of a rendered page: whether it had loaded before the time was over. */
+    /** For a rendered page: whether it had loaded before the timeout. */
     is_loaded: z.boolean(),
   }),
   status: 200,

@@ -9,8 +9,8 @@ import {
 import { loginRoutes } from './login/login-routes.ts'
 
 /**
- * Every request that an agent answers; its websockets are in `agent-upgrades.ts`. Without schemas, which are in
- * `agent-endpoints.ts`: the agent loads this at every start of a session.
+ * Every request that the agent serves. Its WebSockets are in `agent-upgrades.ts`. The schemas are in
+ * `agent-endpoints.ts`, because the agent loads this file at every start of a session.
  */
 export const agentRoutes = {
   readState: { method: 'GET', path: '/state' },

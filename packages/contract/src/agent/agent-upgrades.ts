@@ -17,10 +17,13 @@ const webDriverSessionUpgrade = defineUpgrade({
   path: new RegExp(`^${agentWebDriverSessionPath}/[0-9a-f]{32}$`),
 })
 
-/** The screen: RFB in binary messages for a headful session, else a screencast. Text messages are of `live-view.ts`. */
+/**
+ * The screen: RFB in binary messages for a headful session, otherwise a screencast. `live-view.ts` defines the text
+ * messages.
+ */
 export const liveViewUpgrade = defineUpgrade({ name: 'live', path: '/live' })
 
-/** The same for viewers whose input the agent drops. Clients ask for it with `?readOnly=true`. */
+/** The same for viewers whose input the agent drops. Clients request it with `?readOnly=true`. */
 export const readOnlyLiveViewUpgrade = defineUpgrade({ name: 'live-read-only', path: '/live/read-only' })
 
 /** Every WebSocket of a session. */

@@ -21,9 +21,9 @@ export const createApiKey = defineEndpoint({
   body: z.object({
     name: ApiKeyName,
     days_to_expire: DaysToExpire.meta({ description: 'Absent or null: it never expires.' }),
-    expires_at: TimeInput.nullish().meta({ description: 'The same as a time; not together with days_to_expire.' }),
+    expires_at: TimeInput.nullish().meta({ description: 'The expiry as a time. Not together with days_to_expire.' }),
     project_id: z.string().min(1).max(255).nullish().meta({ description: 'Absent or null: for all projects.' }),
-    policy: z.unknown().optional().meta({ description: 'Not supported: refused.' }),
+    policy: z.unknown().optional().meta({ description: 'Not supported: requests with it are rejected.' }),
   }),
   reply: CreatedApiKey,
   status: 201,
@@ -93,7 +93,8 @@ export const deleteApiKey = defineEndpoint({
   method: 'DELETE',
   path: '/org/api_keys/{id}',
   summary: 'Delete an API key',
-  description: 'The server that deletes it refuses it at once, other servers within a second. No key deletes itself.',
+  description:
+    'The server that deletes it rejects it immediately, other servers within a second. A key cannot delete itself.',
   tag,
   access: 'organization',
   params: OneKey,
@@ -118,7 +119,7 @@ export const rotateApiKey = defineEndpoint({
       }),
       expire_in_days: OverlapDays.meta({
         description:
-          'How long the old key goes on; 0 ends it at once. Absent or null: 7 days, or the life of the new key.',
+          'How long the old key stays valid. 0: it expires immediately. Absent or null: 7 days, or the lifetime of the new key.',
       }),
     })
     .prefault({}),

@@ -25,7 +25,10 @@ const Since = Text.transform((text, context) => {
   if (!text) return undefined
   const time = parseSince(text)
   if (time) return time
-  context.addIssue({ code: 'custom', message: 'must be a time as 2026-01-31T12:00:00Z or a duration as 1h30m' })
+  context.addIssue({
+    code: 'custom',
+    message: 'must be a time such as 2026-01-31T12:00:00Z or a duration such as 1h30m',
+  })
   return z.NEVER
 }).meta({
   description: 'A time, or a duration before now such as `5m`.',
@@ -33,7 +36,7 @@ const Since = Text.transform((text, context) => {
 })
 const OneDeployment = z.object({ id: z.string().min(1).max(255) })
 const OneInvocation = z.object({
-  id: z.string().min(1).max(255).meta({ description: 'The id, or the beginning of exactly one.' }),
+  id: z.string().min(1).max(255).meta({ description: 'The id, or a unique prefix of it.' }),
 })
 
 export const listApps = defineEndpoint({
@@ -60,8 +63,8 @@ export const createDeployment = defineEndpoint({
   path: '/deployments',
   summary: 'Deploy the apps of a source folder',
   description:
-    'Answers at once; the events of the deployment tell how the build goes. The source is an archive of at most 100 ' +
-    'MiB or a repository. Serves TypeScript, JavaScript and Python.',
+    'Responds immediately. The events of the deployment report the progress of the build. The source is an archive of ' +
+    'at most 100 MiB or a repository. Supports TypeScript, JavaScript and Python.',
   tag: 'Deployments',
   access: 'project',
   body: z.object({
@@ -72,11 +75,11 @@ export const createDeployment = defineEndpoint({
     entrypoint_rel_path: z.string().optional().meta({
       description: 'The file that registers the apps, in the archive. Needs `file`.',
     }),
-    source: RepositorySource.optional().meta({ description: 'In place of `file`: a repository.' }),
+    source: RepositorySource.optional().meta({ description: 'A repository, instead of `file`.' }),
     version: z.string().max(255).default(defaultVersion),
     region: AppRegion.optional(),
     force: z.boolean().default(false).meta({
-      description: 'Replace a version that exists. `latest` is always replaced.',
+      description: 'Replace an existing version. `latest` is always replaced.',
     }),
     env_vars: z.record(z.string(), z.string()).default({}),
   }),
@@ -95,7 +98,7 @@ export const listDeployments = defineEndpoint({
   tag: 'Deployments',
   access: 'project',
   query: PageQuery.extend({
-    app_name: Filter.meta({ description: 'An app that the deployment serves or has served.' }),
+    app_name: Filter.meta({ description: 'An app that the deployment serves or served before.' }),
     app_version: Filter.meta({ description: 'Needs `app_name`.' }),
     query: Filter.meta({ description: 'The whole id, or text to find in the name of an app.' }),
   }).refine(({ app_name, app_version }) => app_name !== undefined || app_version === undefined, {
@@ -126,7 +129,7 @@ export const deleteDeployment = defineEndpoint({
   method: 'DELETE',
   path: '/deployments/{id}',
   summary: 'Delete a deployment',
-  description: 'It is gone from all lists at once. Invocations that run on it end by themselves.',
+  description: 'Removed from all lists immediately. Running invocations continue until they end.',
   tag: 'Deployments',
   access: 'project',
   params: OneDeployment,
@@ -154,7 +157,7 @@ export const createInvocation = defineEndpoint({
   method: 'POST',
   path: '/invocations',
   summary: 'Invoke an action of an app',
-  description: 'Waits for its end, at most 100 seconds, unless `async` is set.',
+  description: 'Waits for the result, at most 100 seconds, unless `async` is set.',
   tag: 'Invocations',
   access: 'project',
   body: InvocationRequest,

@@ -5,7 +5,7 @@ export const maxDeploymentBytes = 100 * 1024 ** 2
 export const maxEnvironmentVariables = 256
 export const maxPayloadBytes = 4_500_000
 export const defaultVersion = 'latest'
-/** Of an invocation that its caller waits for. */
+/** The timeout of an invocation whose caller waits for the result. */
 export const syncTimeoutSeconds = 100
 
 export const AppRegion = z.literal('aws.us-east-1a').meta({ description: 'The only value.' })
@@ -16,7 +16,7 @@ export const AppAction = z
   .object({ name: z.string(), input_schema: Schema, output_schema: Schema })
   .meta({ id: 'AppAction' })
 
-/** Names only: values are never told. */
+/** Names only: values are never returned. */
 const EnvironmentVariables = z
   .record(z.string(), z.string())
   .meta({ description: 'The names that are set. Values are always empty.' })
@@ -49,16 +49,16 @@ export const Deployment = z
     env_vars: EnvironmentVariables,
     source_type: z.enum(['file', 'github']),
     source_checksum: z.string().optional().meta({
-      description: 'SHA-256 of the archive; of a repository, absent until it has been fetched.',
+      description: 'SHA-256 of the archive. For a repository, absent until it has been fetched.',
     }),
     source_url: z.string().optional(),
-    source_ref: z.string().optional().meta({ description: 'As it was asked for.' }),
+    source_ref: z.string().optional().meta({ description: 'As requested.' }),
     source_path: z.string().optional(),
   })
   .meta({ id: 'Deployment' })
 export type Deployment = z.infer<typeof Deployment>
 
-/** What git takes for a name, and for nothing else: no option, no pattern, no pair of names. */
+/** Only what git accepts as a name: no options, patterns or pairs of names. */
 const RepositoryRef = z
   .string()
   .min(1)
@@ -69,7 +69,7 @@ const RepositoryRef = z
 
 export const RepositorySource = z.strictObject({
   type: z.literal('github'),
-  url: z.string().max(2048).meta({ description: 'As https://github.com/owner/name.' }),
+  url: z.string().max(2048).meta({ description: 'For example https://github.com/owner/name.' }),
   ref: RepositoryRef.meta({ description: 'A branch, a tag or a whole commit id.' }),
   entrypoint: z.string().min(1).max(2048).meta({ description: 'The file that registers the apps, below `path`.' }),
   path: z.string().max(2048).optional().meta({ description: 'A folder of the repository. Default: its root.' }),
@@ -80,7 +80,7 @@ export const RepositorySource = z.strictObject({
         .string()
         .max(1024)
         .regex(/^[\u0021-\u007e]+$/, { error: 'must be a token' })
-        .meta({ description: 'Is used once, to fetch the repository.' }),
+        .meta({ description: 'Used once, to fetch the repository.' }),
     })
     .optional(),
 })
@@ -135,7 +135,7 @@ export const InvocationEvent = z
   .meta({ id: 'InvocationEvent' })
 export type InvocationEvent = z.infer<typeof InvocationEvent>
 
-/** JSON text; clients send an empty text for none. */
+/** JSON text. Clients send an empty text for no value. */
 const JsonText = z
   .string()
   .refine((text) => text === '' || isJson(text), { error: 'must be JSON text' })
@@ -160,7 +160,7 @@ export const InvocationRequest = z
     action_name: Name,
     version: Name.default(defaultVersion),
     payload: JsonText.optional().meta({ description: `JSON text of at most ${maxPayloadBytes} bytes.` }),
-    async: z.boolean().default(false).meta({ description: 'Answer at once, with the status `queued`.' }),
+    async: z.boolean().default(false).meta({ description: 'Respond immediately, with the status `queued`.' }),
     async_timeout_seconds: z.int().min(10).max(3600).optional().meta({ description: 'Default: 900.' }),
   })
   .refine(({ async, async_timeout_seconds: seconds }) => async || seconds === undefined, {

@@ -1,2 +1,2 @@
-/** Names the invocation that a request to berth is made in. The process of an app sends it. */
+/** The invocation that sends a request to berth. The process of an app sets it. */
 export const invocationHeader = 'x-berth-invocation'

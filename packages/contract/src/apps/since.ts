@@ -10,7 +10,7 @@ const milliseconds: Readonly<Record<string, number>> = {
 const durationPattern = /^(?:\d{1,9}(?:\.\d{1,9})?(?:ns|us|µs|ms|s|m|h))+$/
 const timePattern = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)?)?$/
 
-/** A time, or how long before now it is. */
+/** A time, or a duration before now. */
 export type Since = { readonly time: Date } | { readonly agoMilliseconds: number }
 
 /** Reads a time, or a duration such as `1h30m`. A time without a zone is in UTC. Undefined for anything else. */

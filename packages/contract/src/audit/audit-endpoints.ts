@@ -92,7 +92,7 @@ export const exportAuditLogChunk = defineEndpoint({
   summary: 'Export a part of the audit log',
   description:
     'JSON lines, oldest first, each an entry with its `event_id`. The same cursor gives the same bytes. Each compressed ' +
-    'part is a gzip member of its own, so that the parts one after another are a gzip file.',
+    'part is a complete gzip member, so the concatenated parts are a valid gzip file.',
   tag,
   access: 'organization',
   query: AuditQuery.extend({

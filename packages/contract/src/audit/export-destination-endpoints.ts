@@ -7,20 +7,16 @@ import { defineEndpoint } from '../endpoint.ts'
 const tag = 'Audit Logs'
 const OneDestination = z.object({ id: z.string().min(1).max(255).meta({ description: 'Export destination id.' }) })
 
-const Region = z.string().regex(/^[a-z0-9-]{1,64}$/, { error: 'must be a region, as us-east-1' })
+const Region = z.string().regex(/^[a-z0-9-]{1,64}$/, { error: 'must be a region such as us-east-1' })
 const Bucket = z.string().regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, { error: 'must be the name of a bucket' })
 const Prefix = z
   .string()
   .max(512)
-  .regex(/^[\w!.*'()/-]*$/, { error: 'must have letters, digits and / ! - _ . * only' })
+  .regex(/^[\w!.*'()/-]*$/, { error: 'must contain only letters, digits and / ! - _ . *' })
   .refine((prefix) => !prefix.split('/').some((part) => part === '.' || part === '..'), {
     error: 'must not have the parts . and ..',
   })
-const RoleArn = z
-  .string()
-  .min(1)
-  .max(2048)
-  .meta({ description: 'Kept for clients. berth uses credentials of its own.' })
+const RoleArn = z.string().min(1).max(2048).meta({ description: 'Stored for clients. berth uses its own credentials.' })
 const KmsKey = z.string().max(2048)
 const Status = z.enum(['active', 'paused'])
 
@@ -126,7 +122,7 @@ export const updateExportDestination = defineEndpoint({
   reply: ExportDestination,
   status: 200,
   errors: ['export_destination_not_found', 'field_not_supported'],
-  reservedStatuses: { 409: 'Changes at once come one after another.' },
+  reservedStatuses: { 409: 'Concurrent changes are applied one after another.' },
 })
 
 export const deleteExportDestination = defineEndpoint({

@@ -28,7 +28,7 @@ export const createBrowserPool = defineEndpoint({
   method: 'POST',
   path: '/browser_pools',
   summary: 'Create a browser pool',
-  description: 'Answers at once. The browsers are built afterwards.',
+  description: 'Responds immediately. The browsers are built afterwards.',
   tag,
   access: 'project',
   body: BrowserPoolCreateRequest,
@@ -91,7 +91,7 @@ export const deleteBrowserPool = defineEndpoint({
   method: 'DELETE',
   path: '/browser_pools/{id_or_name}',
   summary: 'Delete a browser pool',
-  description: 'Ends its browsers. Refused while some are leased, unless force is set.',
+  description: 'Stops its browsers. Rejected while some are leased, unless force is set.',
   tag,
   access: 'project',
   params: OnePool,
@@ -106,8 +106,8 @@ export const acquireBrowser = defineEndpoint({
   path: '/browser_pools/{id_or_name}/acquire',
   summary: 'Lease a browser from a pool',
   description:
-    'Waits until a browser is ready; callers are served in the order in which they came. The browser goes back to the ' +
-    'pool when its caller disconnects before the answer.',
+    'Waits until a browser is ready. Callers are served in the order of their requests. The browser returns to the ' +
+    'pool if the caller disconnects before the response.',
   tag,
   access: 'project',
   params: OnePool,
@@ -124,8 +124,8 @@ export const releaseBrowser = defineEndpoint({
   path: '/browser_pools/{id_or_name}/release',
   summary: 'Return a leased browser to its pool',
   description:
-    'With reuse the browser stays as it is, with its tabs, cookies and storage. The URLs of the session stop working, ' +
-    'its connections are closed, and its name, tags, telemetry and proxy are those of the pool again.',
+    'With reuse, the browser keeps its tabs, cookies and storage. The URLs of the session stop working, its connections ' +
+    'are closed, and its name, tags, telemetry and proxy are reset to those of the pool.',
   tag,
   access: 'project',
   params: OnePool,
@@ -139,7 +139,7 @@ export const flushBrowserPool = defineEndpoint({
   method: 'POST',
   path: '/browser_pools/{id_or_name}/flush',
   summary: 'Replace the ready browsers of a pool',
-  description: 'Ends all ready browsers and builds new ones at the fill rate. Leased browsers are not affected.',
+  description: 'Stops all ready browsers and builds new ones at the fill rate. Leased browsers are not affected.',
   tag,
   access: 'project',
   params: OnePool,

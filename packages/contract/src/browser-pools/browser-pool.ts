@@ -65,7 +65,7 @@ const PoolNetwork = BrowserNetworkConfig.superRefine((network, context) => {
   }
 })
 
-/** What no browser of a pool can have. */
+/** Settings of sessions that pools do not support. */
 const unsupported = {
   gpu: z.literal(false, { error: 'is not available in browser pools' }).optional(),
   disable_default_proxy: Unsupported,
@@ -74,7 +74,7 @@ const unsupported = {
   video_memory: Unsupported,
 }
 
-/** The effective configuration of a pool. Selectors are as they were given. */
+/** The effective configuration of a pool. References are kept as the caller wrote them. */
 export const BrowserPoolConfig = z
   .object({
     size: z.int(),

@@ -14,7 +14,7 @@ export const createBrowser = defineEndpoint({
   method: 'POST',
   path: '/browsers',
   summary: 'Create a browser session',
-  description: 'Responds when the first page of the browser has responded. Without a body the defaults apply.',
+  description: 'Responds when the first page of the browser is ready. The body is optional.',
   tag,
   access: 'project',
   isRateLimited: true,
@@ -113,7 +113,7 @@ export const deleteBrowser = defineEndpoint({
   path: '/browsers/{id_or_name}',
   summary: 'Delete a browser session',
   description:
-    'Answers when the browser has ended and its profile is saved. The record stays readable with include_deleted.',
+    'Responds when the browser has stopped and its profile is saved. The record stays readable with include_deleted.',
   tag,
   access: 'project',
   params: OneBrowser,

@@ -42,7 +42,7 @@ export const Browser = z
     captcha_solver: z
       .literal(true)
       .optional()
-      .describe('A service of the operator solves challenges for this session. Absent: none does.'),
+      .describe('Whether a service of the operator solves captchas for this session. Absent when none does.'),
     headless: z.boolean(),
     gpu: z.boolean(),
     kiosk_mode: z.boolean(),
@@ -108,11 +108,11 @@ export const BrowserRequest = z
     keep_downloads: z
       .boolean()
       .default(false)
-      .meta({ description: 'Keeps what pages have downloaded when the session ends.' }),
+      .meta({ description: 'Keep the files that pages have downloaded when the session ends.' }),
     ...proxySelection,
     network: BrowserNetworkConfig.optional(),
     location: Unsupported,
-    vaults: VaultReferences.nullish().meta({ description: 'Vaults that may be filled from into this browser.' }),
+    vaults: VaultReferences.nullish().meta({ description: 'Vaults whose values may be filled into this browser.' }),
     video_memory: Unsupported,
   })
   .superRefine(checkProxySelection)

@@ -4,7 +4,7 @@ import { defineEndpoint } from '../endpoint.ts'
 
 export const LiveView = z
   .object({
-    url: z.string().meta({ description: 'A page with the screen of the session, to see and to steer.' }),
+    url: z.string().meta({ description: 'A page that shows the screen of the session and accepts input.' }),
     read_only_url: z
       .string()
       .meta({ description: 'The same page without input. Its token opens nothing else of the session.' }),

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** What a session uses when no proxy is named: none, or the operator's proxy in stealth sessions. */
+/** What a session uses when no proxy is selected: none, or the operator's proxy in stealth sessions. */
 export const BrowserProxyMode = z.enum(['direct', 'default']).meta({ id: 'BrowserProxyMode' })
 
 const Selector = z.string().min(1)

@@ -20,7 +20,7 @@ export const PageQuery = z.object({
     .transform((limit) => Math.min(limit, maxPageLimit))
     .default(defaultPageLimit)
     .meta({
-      description: `More than ${maxPageLimit} counts as ${maxPageLimit}.`,
+      description: `Larger values are reduced to ${maxPageLimit}.`,
       override: { type: 'integer', minimum: 1, default: defaultPageLimit },
     }),
   offset: wholeNumber('must be a whole number of at least 0')

@@ -8,7 +8,7 @@ export function nameOf(maximum: number) {
   return z
     .string()
     .transform((name) => name.trim())
-    .refine((name) => name !== '', { error: 'must have at least 1 character that is no space' })
+    .refine((name) => name !== '', { error: 'must not be blank' })
     .refine((name) => [...name].length <= maximum, { error: `must have at most ${maximum} characters` })
     .refine((name) => !controlCharacters.test(name), { error: 'must have no control characters' })
     .meta({ override: { type: 'string', minLength: 1, maxLength: maximum } })

@@ -13,11 +13,11 @@ const TargetUrl = z
   .string()
   .max(maxUrlLength, { error: `must have at most ${maxUrlLength} characters` })
   .refine((text) => isWebAddress(text), { error: 'must be an http or https address without credentials' })
-  // Other characters than ASCII grow to several.
+  // A character outside ASCII becomes several when it is encoded.
   .refine((text) => (URL.parse(text)?.href.length ?? 0) <= maxUrlLength, {
     error: `must have at most ${maxUrlLength} characters when it is percent-encoded`,
   })
-  .meta({ description: 'The page to reach. Query and fragment do not tell targets apart.' })
+  .meta({ description: 'The page to reach. Query and fragment are ignored when targets are compared.' })
 
 export const LookupRequest = z
   .object({
@@ -38,7 +38,7 @@ export const ResolveRequest = LookupRequest.extend({
     })
     .optional()
     .meta({
-      description: 'What is to be done at the target, which must then be https.',
+      description: 'The task to do at the target, whose URL must then be https.',
       override: { type: 'string', minLength: 1, maxLength: maxIntentLength },
     }),
 })
@@ -50,7 +50,7 @@ export const ResolveRequest = LookupRequest.extend({
 
 export const Target = z
   .object({
-    domain: z.string().meta({ description: 'The registrable domain; of an address, the address.' }),
+    domain: z.string().meta({ description: 'The registrable domain, or the address if the host is one.' }),
     host: z.string(),
     normalized: z.string().meta({ description: 'Scheme, host, port and path.' }),
   })
@@ -71,13 +71,13 @@ export const Analysis = z
     failure: z
       .object({ code: z.string(), message: z.string() })
       .nullable()
-      .meta({ description: 'Of one that failed or was canceled.' }),
+      .meta({ description: 'Set for an analysis that failed or was canceled.' }),
     status: AnalysisStatus,
     intent: z.string().optional(),
   })
   .meta({ id: 'ConfigRegistryAnalysis' })
 
-/** The types of which the operator may have servers, from the cheapest on, as the official clients know them. */
+/** The types of proxies that an operator may provide, cheapest first, as the official clients name them. */
 export const registryProxyTypes = ['isp', 'residential', 'mobile'] as const
 export type RegistryProxyType = (typeof registryProxyTypes)[number]
 
@@ -96,7 +96,7 @@ export const RegistryProxy = z
           type: z.enum(registryProxyTypes),
           config: z.object({ country: z.string().optional() }).optional(),
         })
-        .meta({ description: 'A body of POST /proxies, to be sent once; its proxy is used by its id.' }),
+        .meta({ description: 'A body for POST /proxies. Create the proxy once and refer to it by its id.' }),
     }),
   ])
   .meta({ id: 'ConfigRegistryProxy' })
@@ -107,9 +107,9 @@ export const Evidence = z
     accessed: z.int(),
     blocked: z.int(),
     inconclusive: z.int(),
-    sample_size: z.int().meta({ description: 'The judged runs: those that are not inconclusive.' }),
+    sample_size: z.int().meta({ description: 'The number of conclusive runs.' }),
     run_count: z.int(),
-    success_rate: z.number().min(0).max(1).meta({ description: 'Of the judged runs.' }),
+    success_rate: z.number().min(0).max(1).meta({ description: 'The share of conclusive runs that succeeded.' }),
     last_observed_at: Timestamp,
     last_supported_at: Timestamp.optional().meta({ description: 'The last run that reached the target.' }),
   })
@@ -142,7 +142,7 @@ export type NoRecommendation = z.infer<typeof NoRecommendation>
 export const RecommendationResult = z.discriminatedUnion('type', [Recommendation, NoRecommendation])
 export type RecommendationResult = z.infer<typeof RecommendationResult>
 
-/** What is known of a target. */
+/** What is known about a target. */
 const knowledge = {
   target: Target,
   recommendation: RecommendationResult.nullable().meta({ description: 'Null when nothing is known.' }),
@@ -168,7 +168,7 @@ export const ConfigRegistryResponse = z
     ...knowledge,
     analysis: Analysis.nullable().meta({ description: 'Null when no analysis was started.' }),
     workload_outcome: WorkloadOutcome.nullable().meta({
-      description: 'What became of the intent; null without one, and where no model is configured.',
+      description: 'The outcome of the intent. Null without an intent, or if no model is configured.',
     }),
   })
   .meta({ id: 'ConfigRegistryResponse' })
@@ -193,7 +193,7 @@ export const AnalysisSummary = z
 export type AnalysisSummary = z.infer<typeof AnalysisSummary>
 
 const Search = SearchText.optional().meta({
-  description: 'Text in the target, whatever its case; of a URL, its registrable domain.',
+  description: 'Text to find in the target. Case is ignored. For a URL, its registrable domain is used.',
 })
 
 export const AnalysisListQuery = PageQuery.extend({ search: Search })
@@ -207,7 +207,7 @@ export const sortFields = [
 ] as const
 export type SortField = (typeof sortFields)[number]
 
-/** An empty value counts as none. */
+/** An empty value means the default. */
 const orDefault = <const Value extends string>(values: readonly [Value, ...Value[]], otherwise: Value) =>
   z
     .preprocess((text) => (text === '' ? undefined : text), z.enum(values).default(otherwise))

@@ -129,8 +129,8 @@ export const deleteCredentialProvider = defineEndpoint({
   path: '/org/credential_providers/{id}',
   summary: 'Delete a credential provider',
   description:
-    'Its token and what is remembered of its items go with it, also for a call that is under way. The items themselves ' +
-    'are not berth’s and stay.',
+    'Also deletes its token and the cached list of items, even for a call in progress. The items themselves stay at ' +
+    'the provider.',
   tag,
   access: 'organization',
   params: OneProvider,
@@ -159,7 +159,7 @@ export const listCredentialProviderItems = defineEndpoint({
   method: 'GET',
   path: '/org/credential_providers/{id}/items',
   summary: 'List the items of a credential provider',
-  description: 'Titles and addresses, no values.',
+  description: 'Returns titles and addresses, no values.',
   tag,
   access: 'organization',
   params: OneProvider,

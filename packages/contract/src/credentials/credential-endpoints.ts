@@ -7,7 +7,7 @@ import { Credential, CredentialCreateRequest, CredentialUpdateRequest } from './
 
 const tag = 'Credentials'
 const OneCredential = z.object({
-  id_or_name: z.string().min(1).max(255).meta({ description: 'Credential id or name; ids come first.' }),
+  id_or_name: z.string().min(1).max(255).meta({ description: 'Credential id or name. Ids are looked up first.' }),
 })
 
 export const createCredential = defineEndpoint({

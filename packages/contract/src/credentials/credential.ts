@@ -9,7 +9,7 @@ const maxHostLength = 253
 
 export const CredentialName = nameOf(255)
 
-/** The host name of a site, as the address bar shows it. */
+/** The host name of a site, as the address bar displays it. */
 export const CredentialDomain = z
   .string()
   .transform((text) => text.trim().toLowerCase())
@@ -19,7 +19,7 @@ export const CredentialDomain = z
       /^(?:[\p{L}\p{N}](?:[\p{L}\p{N}_-]{0,61}[\p{L}\p{N}])?\.)*[\p{L}\p{N}](?:[\p{L}\p{N}_-]{0,61}[\p{L}\p{N}])?$/u.test(
         text,
       ),
-    { error: 'must be a host name, as example.com' },
+    { error: 'must be a host name such as example.com' },
   )
   .meta({ override: { type: 'string', maxLength: maxHostLength } })
 

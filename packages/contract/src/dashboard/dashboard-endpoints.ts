@@ -4,26 +4,24 @@ import { Timestamp } from '../common/time.ts'
 import { defineEndpoint } from '../endpoint.ts'
 import { defineStream } from '../stream.ts'
 
-/*
- * What only the dashboard calls. It is not part of the API document: programs use API keys.
- */
+/* Only the dashboard calls these endpoints. The API document omits them: programs use API keys. */
 
 const tag = 'Dashboard'
 
-/** The dashboard calls every endpoint below this path, where its cookie takes the place of an API key. */
+/** The dashboard calls every endpoint below this path, where its cookie replaces the API key. */
 export const dashboardApiPath = '/dashboard/api'
 
-/** The dashboard sends it with every call. A page of another origin cannot: berth allows none to send credentials. */
+/** The dashboard sends it with every call. A page of another origin cannot, because CORS permits none. */
 export const dashboardHeader = 'x-berth-dashboard'
 
 export const SignInRequest = z
   .strictObject({
     api_key: z.string().trim().min(1, { error: 'must not be empty' }).max(1024).optional(),
-    code: z.string().min(1).max(255).optional().meta({ description: 'Of a sign-in link. It is valid once.' }),
+    code: z.string().min(1).max(255).optional().meta({ description: 'The code of a sign-in link. It works once.' }),
   })
   .refine(({ api_key, code }) => (api_key === undefined) !== (code === undefined), {
     path: ['api_key'],
-    error: 'must be given, or else code',
+    error: 'must be set unless code is',
   })
 
 export type SignInRequest = z.infer<typeof SignInRequest>
@@ -52,7 +50,7 @@ export const signOut = defineEndpoint({
   errors: [],
 })
 
-/** The lists of the dashboard besides that of sessions, by the addresses of their pages. */
+/** The lists of the dashboard except sessions, named like the addresses of their pages. */
 export const ListName = z.enum([
   'pools',
   'profiles',
@@ -78,8 +76,8 @@ export const ListName = z.enum([
 export type ListName = z.infer<typeof ListName>
 
 /**
- * Ids of sessions, and names of other lists, that have changed since the event before. `more`: anything may have
- * changed, so read everything again.
+ * Ids of sessions and names of other lists that have changed since the event before. `more`: anything may have changed,
+ * so the reader should load everything again.
  */
 export const ProjectChange = z.object({
   sessions: z.array(z.string()),
@@ -104,8 +102,8 @@ export const getThumbnail = defineEndpoint({
   operationId: 'getThumbnail',
   method: 'GET',
   path: '/browsers/{id_or_name}/thumbnail',
-  summary: 'Get a small picture of a session, a few seconds old at most while it runs',
-  description: 'It is no activity of the session: it neither wakes it nor keeps it alive.',
+  summary: 'Get a small picture of a session, at most a few seconds old while the session runs',
+  description: 'Does not count as activity: it neither wakes the session nor keeps it alive.',
   tag,
   access: 'project',
   params: z.object({ id_or_name: IdOrName }),
@@ -116,22 +114,22 @@ export const getThumbnail = defineEndpoint({
 })
 
 export const Overview = z.object({
-  /** By hours of the last day, oldest first. */
+  /** The hours of the last day, oldest first. */
   hours: z.array(
     z.object({
       at: Timestamp,
       started: z.int().meta({ description: 'Sessions that were created in this hour.' }),
       sessions: z.int().meta({ description: 'Sessions that existed at any time of this hour.' }),
-      browser_seconds: z.int().meta({ description: 'How long they existed in this hour, together.' }),
-      reserve_hits: z.int().meta({ description: 'Creates that took a machine that was started before.' }),
-      errors: z.int().meta({ description: 'Creates that failed, but for those that were refused.' }),
-      create_p50_ms: z.number().nullable().meta({ description: 'Half of the creates took so long, or less.' }),
+      browser_seconds: z.int().meta({ description: 'The total time for which sessions existed in this hour.' }),
+      reserve_hits: z.int().meta({ description: 'Creates that claimed a machine of the reserve.' }),
+      errors: z.int().meta({ description: 'Creates that failed, except rejected ones.' }),
+      create_p50_ms: z.number().nullable().meta({ description: 'The median duration of a create.' }),
       create_p99_ms: z.number().nullable(),
     }),
   ),
-  /** What this host has left. Null for callers other than the operator: those of the first organization. */
+  /** The free resources of this host. Null for callers outside the first organization, which is the operator's. */
   room: z.object({ sessions: z.int().nullable(), memory_bytes: z.int().nullable() }).nullable(),
-  /** What `./berth doctor` finds on this host. Null for callers other than the operator. */
+  /** The findings of `./berth doctor` on this host. Null for callers outside the first organization. */
   findings: z
     .array(
       z.object({
@@ -149,7 +147,7 @@ export const getOverview = defineEndpoint({
   operationId: 'getOverview',
   method: 'GET',
   path: '/dashboard/overview',
-  summary: 'Get the use of a project in the last day, and what the host has left',
+  summary: 'Get the usage of a project in the last day and the free resources of the host',
   tag,
   access: 'project',
   reply: Overview,

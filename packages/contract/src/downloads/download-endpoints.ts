@@ -14,7 +14,7 @@ export const BrowserDownload = z
     name: z.string(),
     size_bytes: z.int(),
     downloaded_at: Timestamp,
-    expires_at: Timestamp.optional().meta({ description: 'Of a file that was kept: when it is removed.' }),
+    expires_at: Timestamp.optional().meta({ description: 'Set for a kept file: when it is removed.' }),
   })
   .meta({ id: 'BrowserDownload' })
 export type BrowserDownload = z.infer<typeof BrowserDownload>
@@ -25,8 +25,8 @@ export const listDownloads = defineEndpoint({
   path: '/browsers/{id_or_name}/downloads',
   summary: 'List the files that pages have downloaded',
   description:
-    'The finished ones in the default download folder, by name. After the end of a session with keep_downloads, those ' +
-    'that were kept; the session is then found by its id.',
+    'Finished downloads in the default download folder, sorted by name. After the end of a session with keep_downloads, ' +
+    'the kept files; the session is then found by its id.',
   tag,
   access: 'project',
   params: OneBrowser,
@@ -46,6 +46,6 @@ export const getDownload = defineEndpoint({
   params: OneBrowser.extend({ name: FileName }),
   replyType: 'application/octet-stream',
   status: 200,
-  otherSuccesses: { 206: 'The range that was asked for.' },
+  otherSuccesses: { 206: 'The requested range.' },
   errors: ['session_not_found', 'session_unreachable', 'file_not_found', 'range_not_satisfiable'],
 })

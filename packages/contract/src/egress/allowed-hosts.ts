@@ -43,7 +43,8 @@ export function parseAllowedHost(entry: string): AllowedHost {
     throw new AllowedHostError(
       'must be a host name, one with a leading "*.", a public address or a public range, without port and path',
     )
-  if (!entry.startsWith('[') && entry !== host.address) throw new AllowedHostError('must write an address as usual')
+  if (!entry.startsWith('[') && entry !== host.address)
+    throw new AllowedHostError('must use the usual notation of an address')
   const address = ipaddr.parse(host.address)
   return { kind: 'range', range: publicRange([address, address.kind() === 'ipv4' ? 32 : 128]) }
 }

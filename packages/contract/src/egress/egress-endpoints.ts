@@ -25,7 +25,7 @@ export const EgressPolicy = z.object({
 })
 export type EgressPolicy = z.infer<typeof EgressPolicy>
 
-/** How the connections of one machine leave. */
+/** The route of one machine's connections. */
 export const EgressRoute = z.object({
   /** The unix socket on which egress listens for this machine. Its folder exists. */
   socket_path: z.string(),
@@ -33,12 +33,14 @@ export const EgressRoute = z.object({
   socket_mode: z.int().default(0o600),
   settings: EgressSettings,
   /**
-   * Lets connections that the change would route differently end by themselves, instead of closing them. Used for a new
-   * session whose start page is still loading.
+   * Whether connections that the change would route differently may end by themselves instead of being closed. Used for
+   * a new session whose start page is still loading.
    */
   gently: z
     .object({
-      /** `host:port`. The change waits a limited time for a connection to it. */
+      /**
+       * The `host:port` of a request that is just being made. The change waits a limited time for a connection to it.
+       */
       after_request_to: z.string().optional(),
     })
     .optional(),
@@ -58,7 +60,8 @@ export const putEgressPolicy = defineEndpoint({
 })
 
 /**
- * Starts serving a machine, or changes its route. Open connections stay, except those that would now leave differently.
+ * Starts serving a machine or changes its route. Connections that would now be routed differently are closed; the
+ * others stay open.
  */
 export const putEgressMachine = defineEndpoint({
   operationId: 'putEgressMachine',
@@ -88,7 +91,7 @@ export const deleteEgressMachine = defineEndpoint({
 
 export const EgressProbe = z.object({
   proxy: EgressProxy,
-  /** Requested through the proxy. When absent, a tunnel is opened and nothing is sent through it. */
+  /** The URL to request through the proxy. When absent, a tunnel is opened and nothing is sent through it. */
   url: z.string().optional(),
   /** Whether the URL must lead to an address that sessions may connect to. */
   must_be_permitted: z.boolean(),
@@ -138,7 +141,7 @@ export const postEgressEnd = defineEndpoint({
   operationId: 'postEgressEnd',
   method: 'POST',
   path: '/end',
-  summary: 'End egress',
+  summary: 'Stop egress',
   tag,
   access: 'internal',
   status: 204,

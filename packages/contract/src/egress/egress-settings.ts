@@ -26,17 +26,20 @@ export const EgressProxy = z.object({
 })
 export type EgressProxy = z.infer<typeof EgressProxy>
 
-/** How each connection of a machine leaves. */
+/** How the connections of a machine are routed. */
 export const EgressSettings = z.object({
-  /** The session that the machine runs: at berth's own addresses it reaches this one alone. Absent: it reaches none. */
+  /**
+   * The session of the machine: the only one that it can reach at berth's own addresses. When absent, it can reach
+   * none.
+   */
   session_id: z.string().optional(),
-  /** Absent: directly. Null: not at all, because the proxy was deleted. */
+  /** When absent, connections are direct. Null permits none, because the proxy was deleted. */
   proxy: EgressProxy.nullable().optional(),
   /** Destinations that are reached without any proxy, if the guard permits them. */
   private_hosts: z.array(z.string()),
   /** Null replaces a deleted proxy: matching destinations get no connection. */
   routes: z.array(z.object({ hosts: z.array(z.string()), proxy: EgressProxy.nullable() })),
-  /** Only these and private hosts are reachable. When absent, everything is. */
+  /** When set, only these hosts and private hosts are reachable. */
   allowed_hosts: z.array(z.string()).optional(),
 })
 export type EgressSettings = z.infer<typeof EgressSettings>

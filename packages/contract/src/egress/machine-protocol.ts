@@ -63,11 +63,11 @@ export interface ConnectionFailed {
 export type ConnectionFailure =
   /** The destination sent a reset. */
   | 'connection-refused'
-  /** The destination, or a router, reported it as unreachable. */
+  /** The destination or a router reported it as unreachable. */
   | 'unreachable'
   /** No response in time. */
   | 'timeout'
-  /** Sessions may not connect there. */
+  /** Sessions are not permitted to connect there. */
   | 'refused'
   | 'name-not-found'
   /**
@@ -100,8 +100,8 @@ export interface LookupAddresses {
 }
 
 /**
- * Connections must be identified by the name. The agent assigns it an address that is used for nothing else (for IPv6:
- * none).
+ * Connections must be identified by the name. The agent assigns it an address that is used for nothing else (an IPv4
+ * address only).
  */
 export interface LookupByName {
   readonly id: number

@@ -59,7 +59,8 @@ function parseDestination(entry: string): PrivateHost {
   if (host?.kind !== 'address')
     throw new PrivateHostError('must be a host name, one with a leading "*.", a private address or a private range')
   // `0x0a.1` and `10.1` are addresses that do not look like one.
-  if (!text.startsWith('[') && text !== host.address) throw new PrivateHostError('must write an address as usual')
+  if (!text.startsWith('[') && text !== host.address)
+    throw new PrivateHostError('must use the usual notation of an address')
   if (!privateRanges.some((range) => isWithin(ipaddr.parse(host.address), range)))
     throw new PrivateHostError(onlyPrivate)
   return { kind: 'address', address: host.address, port }

@@ -33,7 +33,7 @@ export const listExtensions = defineEndpoint({
   access: 'project',
   query: PageQuery.extend({
     query: z.string().max(1024).optional().meta({ description: 'Text to find in the name, or the whole id.' }),
-    name: z.string().max(255).optional().meta({ description: 'The whole name, whatever its case and accents.' }),
+    name: z.string().max(255).optional().meta({ description: 'The whole name. Case and accents are ignored.' }),
   }),
   reply: z.array(Extension),
   paged: true,
@@ -41,7 +41,7 @@ export const listExtensions = defineEndpoint({
   errors: [],
 })
 
-/** Listed before the endpoint of an id or name, which would match this path too. */
+/** Listed before the endpoint with an id or name, which would match this path too. */
 export const downloadFromChromeStore = defineEndpoint({
   operationId: 'downloadExtensionFromChromeStore',
   method: 'GET',
@@ -105,8 +105,8 @@ export const loadExtensions = defineEndpoint({
   path: '/browsers/{id_or_name}/extensions',
   summary: 'Load extensions into a running browser',
   description:
-    'All of them, or none. The browser goes on, and so do its connections, unless an extension needs a policy: ' +
-    'then it is started again.',
+    'Loads all extensions or none. The browser and its connections continue, unless an extension needs a policy: ' +
+    'then the browser is restarted.',
   tag: 'Browsers',
   access: 'project',
   params: z.object({ id_or_name: IdOrName }),

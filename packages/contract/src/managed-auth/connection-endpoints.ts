@@ -16,7 +16,7 @@ import {
 import { SubmitRequest } from './interaction.ts'
 
 const tag = 'Managed auth'
-/** Of what the settings of its browser name. */
+/** Errors of the resources that the browser settings of a connection refer to. */
 const errorsOfSettings = ['proxy_not_found', 'otlp_destination_not_found', 'field_not_supported'] as const
 const OneConnection = z.object({ id: z.string().min(1).max(255) })
 
@@ -60,7 +60,7 @@ export const getAuthConnection = defineEndpoint({
   method: 'GET',
   path: '/auth/connections/{id}',
   summary: 'Get a connection and the state of its newest flow',
-  description: 'Also with the token of a hosted login.',
+  description: 'Also accepts the token of a hosted login.',
   tag,
   access: 'project',
   params: OneConnection,
@@ -74,7 +74,7 @@ export const updateAuthConnection = defineEndpoint({
   method: 'PATCH',
   path: '/auth/connections/{id}',
   summary: 'Change a connection',
-  description: 'Absent fields stay unchanged. A flow that runs goes on as it began.',
+  description: 'Absent fields stay unchanged. A running flow keeps its settings.',
   tag,
   access: 'project',
   params: OneConnection,
@@ -101,8 +101,8 @@ export const loginAuthConnection = defineEndpoint({
   operationId: 'loginAuthConnection',
   method: 'POST',
   path: '/auth/connections/{id}/login',
-  summary: 'Begin a login',
-  description: 'Answers at once. A flow that runs is canceled.',
+  summary: 'Start a login',
+  description: 'Responds immediately. Cancels a running flow.',
   tag,
   access: 'project',
   params: OneConnection,
@@ -119,7 +119,7 @@ export const submitAuthConnection = defineEndpoint({
   path: '/auth/connections/{id}/submit',
   summary: 'Answer what a flow asks for',
   description:
-    'Takes values or one choice. What comes of it shows in the state of the flow. Also with the token of a hosted login.',
+    'Accepts values or one choice. The state of the flow shows the outcome. Also accepts the token of a hosted login.',
   tag,
   access: 'project',
   params: OneConnection,
@@ -135,7 +135,7 @@ export const followAuthConnection = defineEndpoint(
     path: '/auth/connections/{id}/events',
     summary: 'Follow the newest flow',
     description:
-      'Begins with its present state and ends with its last one. Waits for a flow where there was none. Also with the ' +
+      'Starts with the current state and ends with the final one. Waits for a flow if there is none. Also accepts the ' +
       'token of a hosted login.',
     tag,
     access: 'project',
@@ -166,7 +166,7 @@ export const exchangeHandoffCode = defineEndpoint({
   method: 'POST',
   path: '/auth/connections/{id}/exchange',
   summary: 'Exchange the code of a hosted login for its token',
-  description: 'A code opens once. The token reads, follows and answers this flow for 30 minutes.',
+  description: 'A code works once. The token can read, follow and answer this flow for 30 minutes.',
   tag,
   access: 'public',
   params: OneConnection,

@@ -28,7 +28,7 @@ export type FlowStep = z.infer<typeof FlowStep>
 export const FlowType = z.enum(['LOGIN', 'REAUTH'])
 export type FlowType = z.infer<typeof FlowType>
 
-/** The values of the documented API. */
+/** The values of the public API. */
 export const ReauthReason = z.enum([
   'external_credential',
   'cua_has_credential',
@@ -56,9 +56,9 @@ const LoginUrl = z
   .refine((text) => ['http:', 'https:'].includes(URL.parse(text)?.protocol ?? ''), {
     error: 'must be an http or https address',
   })
-  .refine((text) => !URL.parse(text)?.username, { error: 'must have no user name in it' })
+  .refine((text) => !URL.parse(text)?.username, { error: 'must not contain a user name' })
 
-/** `www.` and `*.` say nothing that the host does not say: those below it are allowed too. */
+/** `www.` and `*.` are redundant: subdomains are permitted anyway. */
 const AllowedDomain = z
   .string()
   .max(300)
@@ -76,8 +76,8 @@ const AllowedDomains = z
   .max(maxAllowedDomains)
   .meta({
     description:
-      'Where values may be entered besides `domain` and the usual identity providers: these hosts and those below ' +
-      'them. Without any: everywhere the login leads.',
+      'Hosts, with their subdomains, where values may be entered, in addition to `domain` and the usual identity ' +
+      'providers. An empty list permits every host that the login leads to.',
   })
 
 const PathPart = nameOf(255).refine((name) => !name.includes('/'), { error: 'must have no /' })
@@ -89,7 +89,7 @@ export const CredentialReference = z
     path: z
       .string()
       .max(maxPathLength)
-      .regex(/^[^/]+\/[^/]+$/, { error: 'must be as Vault/Item, with one /' })
+      .regex(/^[^/]+\/[^/]+$/, { error: 'must be Vault/Item, with one /' })
       .optional(),
     auto: z.boolean().optional().meta({ description: 'Looks the item up by the domain.' }),
   })
@@ -113,7 +113,7 @@ export const ManagedAuthBrowserConfig = z
   .meta({ id: 'ManagedAuthBrowserConfig' })
 export type ManagedAuthBrowserConfig = z.output<typeof ManagedAuthBrowserConfig>
 
-/** The browser of flows, in both spellings. */
+/** The browser settings of flows, in both spellings. */
 const browserFields = {
   browser: ManagedAuthBrowserConfig.optional(),
   proxy: BrowserProxyRouteTarget.optional().meta({ deprecated: true, description: 'Use browser.proxy.' }),
@@ -149,16 +149,16 @@ const settings = {
     .min(minHealthCheckSeconds)
     .max(maxHealthCheckSeconds)
     .optional()
-    .meta({ description: 'Seconds between two checks. Default: an hour.' }),
+    .meta({ description: 'Seconds between two checks. Default: 3600.' }),
   health_checks: z.boolean().optional().meta({ description: 'Default: true.' }),
   auto_reauth: z
     .boolean()
     .optional()
-    .meta({ description: 'Logs in again when a check finds the profile logged out. Default: true.' }),
+    .meta({ description: 'Log in again when a check finds the profile logged out. Default: true.' }),
   save_credentials: z
     .boolean()
     .optional()
-    .meta({ description: 'Keeps the values of a successful login in a credential. Default: true.' }),
+    .meta({ description: 'Store the values of a successful login in a credential. Default: true.' }),
   record_session: z.boolean().optional().meta({ description: 'Default: false.' }),
   ...browserFields,
 }
@@ -167,7 +167,7 @@ export const ConnectionCreateRequest = z
   .strictObject({
     domain: CredentialDomain.meta({ description: 'The site.' }),
     profile_name: ProfileName.meta({ description: 'The profile. It is created if there is none.' }),
-    login_url: LoginUrl.optional().meta({ description: 'Where the login is. Without it, it is looked for.' }),
+    login_url: LoginUrl.optional().meta({ description: 'The login page. When absent, berth searches for it.' }),
     ...settings,
   })
   .superRefine(checkBrowserFields)
@@ -186,7 +186,7 @@ export const ConnectionUpdateRequest = z
   .meta({ id: 'ManagedAuthUpdateRequest' })
 export type ConnectionUpdateRequest = z.output<typeof ConnectionUpdateRequest>
 
-/** What a login may have otherwise than its connection. */
+/** What a login can override of its connection. */
 export const LoginRequest = z
   .strictObject({
     record_session: z.boolean().optional(),
@@ -211,7 +211,7 @@ const flowState = {
   sign_in_options: z.array(SignInOption).nullable().optional().meta({ deprecated: true }),
   pending_sso_buttons: z.array(PendingSsoButton).nullable().optional().meta({ deprecated: true }),
   external_action_message: z.string().nullable().optional(),
-  website_error: z.string().nullable().optional().meta({ description: 'What the site says is wrong.' }),
+  website_error: z.string().nullable().optional().meta({ description: 'The error message of the site.' }),
   error_code: z.string().nullable().optional(),
   error_message: z.string().nullable().optional(),
   hosted_url: z.string().nullable().optional(),
@@ -234,13 +234,13 @@ export const ManagedAuth = z
     browser_telemetry: BrowserTelemetryRequestConfig.nullable().optional().meta({ deprecated: true }),
     allowed_domains: z.array(z.string()).optional(),
     login_url: z.string().optional(),
-    post_login_url: z.string().optional().meta({ description: 'Where the last login has led.' }),
+    post_login_url: z.string().optional().meta({ description: 'The page after the last login.' }),
     health_check_interval: z.int().nullable(),
     health_checks: z.boolean(),
     health_check_unavailable_reason: z
       .enum(['no_auth_check_url'])
       .optional()
-      .meta({ description: 'Why there are no checks yet: no login has led to a page that they could open.' }),
+      .meta({ description: 'Why there are no checks yet: no login has led to a page that a check could open.' }),
     auto_reauth: z.boolean(),
     save_credentials: z.boolean(),
     record_session: z.boolean(),
@@ -251,7 +251,7 @@ export const ManagedAuth = z
     browser_session_id: z.string().nullable().optional(),
     ...flowState,
   })
-  .meta({ id: 'ManagedAuth', description: 'The members of the flow tell of the newest one, also when it is over.' })
+  .meta({ id: 'ManagedAuth', description: 'The flow fields describe the newest flow, also after its end.' })
 export type ManagedAuth = z.infer<typeof ManagedAuth>
 
 const notNull = <Schema extends z.ZodType>(schema: z.ZodOptional<z.ZodNullable<Schema>>) => schema.unwrap().unwrap()
@@ -293,9 +293,9 @@ export const TimelineEvent = z
   .object({
     type: TimelineType,
     id: z.string(),
-    timestamp: Timestamp.meta({ description: 'When it began.' }),
+    timestamp: Timestamp.meta({ description: 'The start time.' }),
     status: z.enum([...FlowStatus.options, ...ConnectionStatus.options]),
-    previous_status: ConnectionStatus.optional().meta({ description: 'Of a check: what was known before.' }),
+    previous_status: ConnectionStatus.optional().meta({ description: 'Set for a check: the status before it.' }),
     step: z.enum(['INITIALIZED', ...FlowStep.options, 'AWAITING_HUMAN_INTERVENTION', 'EXPIRED']).optional(),
     error_code: z.string().optional(),
     error_message: z.string().optional(),

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 
 /*
- * What a login asks for, in two spellings: `fields` and `choices`, which clients prefer, and the four older lists. Both
- * say the same.
+ * What a login asks for, in two equivalent forms: `fields` and `choices`, which clients prefer, and the four older
+ * lists.
  */
 
 export const AuthFieldType = z.enum(['identifier', 'password', 'code', 'totp_code', 'totp_secret', 'text'])
@@ -11,9 +11,9 @@ export type AuthFieldType = z.infer<typeof AuthFieldType>
 export const AuthField = z
   .object({
     id: z.string().meta({ description: 'The key of the value in `field_values`.' }),
-    ref: z.string().meta({ description: 'The name under which a credential keeps the value.' }),
+    ref: z.string().meta({ description: 'The name under which a credential stores the value.' }),
     type: AuthFieldType,
-    reason: z.enum(['missing', 'rejected']).meta({ description: 'Whether the site has refused an earlier value.' }),
+    reason: z.enum(['missing', 'rejected']).meta({ description: 'Whether the site rejected an earlier value.' }),
     label: z.string().optional(),
     required: z.boolean().optional(),
     hint: z.string().optional(),
@@ -96,7 +96,7 @@ export const PendingSsoButton = z
   .meta({ id: 'SSOButton' })
 export type PendingSsoButton = z.infer<typeof PendingSsoButton>
 
-/** All spellings together. */
+/** Both forms together. */
 export interface Interaction {
   readonly fields: AuthField[]
   readonly choices: AuthChoice[]
@@ -114,11 +114,11 @@ const Values = z
 
 const Reference = z.string().min(1).max(4096)
 
-/** What a person, or a program, answers: values or one choice, in either spelling. */
+/** The answer of a person or a program: values or one choice, in either form. */
 export const SubmitRequest = z
   .strictObject({
     interaction_id: z.string().min(1).max(255).optional().meta({
-      description: 'Which question is answered. The answer to another one is refused.',
+      description: 'The interaction that is answered. An answer to an earlier one is rejected.',
     }),
     field_values: Values.optional().meta({ description: 'Values by the `id` of a field.' }),
     selected_choice_id: Reference.optional(),

@@ -10,7 +10,7 @@ export const OrgLimits = z
     default_project_max_concurrent_sessions: z
       .int()
       .nullable()
-      .meta({ description: 'Limit of every project without its own. Null: none.' }),
+      .meta({ description: 'Limit of every project that has no limit of its own. Null: no limit.' }),
     concurrent_sessions_used: z.int().nullable(),
     concurrent_sessions_available: z.int().nullable(),
     auth_connections_used: z.int(),

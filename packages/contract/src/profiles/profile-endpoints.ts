@@ -96,6 +96,6 @@ export const downloadProfile = defineEndpoint({
   }),
   replyType: 'application/octet-stream',
   status: 200,
-  otherSuccesses: { 202: 'While nothing was saved; without a body.' },
+  otherSuccesses: { 202: 'Nothing is saved yet; without a body.' },
   errors: ['profile_not_found'],
 })

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { Endpoint } from '../endpoint.ts'
 
-/** The same operation at its older path, without the prefix `/org`. */
+/** Declares the same operation at its older path, without the prefix `/org`. */
 export function legacyAlias<
   Params extends z.ZodType,
   Query extends z.ZodType,

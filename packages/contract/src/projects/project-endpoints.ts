@@ -6,7 +6,7 @@ import { Project, ProjectLimits, ProjectLimitsUpdate, ProjectName, ProjectStatus
 
 const tag = 'Projects'
 const OneProject = z.object({
-  id_or_name: z.string().min(1).max(1024).meta({ description: 'Project id or name; ids come first.' }),
+  id_or_name: z.string().min(1).max(1024).meta({ description: 'Project id or name. Ids are looked up first.' }),
 })
 
 export const createProject = defineEndpoint({
@@ -31,7 +31,7 @@ export const listProjects = defineEndpoint({
   tag,
   access: 'organization',
   query: PageQuery.extend({
-    query: SearchText.optional().meta({ description: 'Text to find in the name; case does not count.' }),
+    query: SearchText.optional().meta({ description: 'Text to find in the name. Case is ignored.' }),
     name: SearchText.optional().meta({ description: 'The whole name. Case and accents are ignored.' }),
   }),
   reply: z.array(Project),

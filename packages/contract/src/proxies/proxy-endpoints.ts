@@ -90,8 +90,8 @@ export const checkProxy = defineEndpoint({
   path: '/proxies/{id_or_name}/check',
   summary: 'Check a proxy',
   description:
-    'Connects through the proxy and answers with the status that was found. With a URL of the caller, what is stored ' +
-    'of its health stays as it is.',
+    'Connects through the proxy and returns its status. A check with a URL of the caller does not change the stored ' +
+    'status.',
   tag,
   access: 'project',
   params: OneProxy,

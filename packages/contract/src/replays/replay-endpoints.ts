@@ -55,7 +55,7 @@ export const downloadReplay = defineEndpoint({
   status: 200,
   otherSuccesses: {
     202: 'While the recording runs; without a body, and with `Retry-After`.',
-    206: 'The range that was asked for.',
+    206: 'The requested range.',
   },
   errors: ['session_not_found', 'session_unreachable', 'replay_not_found', 'range_not_satisfiable'],
 })

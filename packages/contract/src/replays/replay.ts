@@ -5,7 +5,7 @@ import { Timestamp } from '../common/time.ts'
 export const maxFramerateWithoutGpu = 20
 export const defaultFramerate = 10
 
-/** Why a recording has ended. */
+/** Why a recording ended. */
 export const ReplayEndReason = z
   .enum([
     'stopped',

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 
 /*
- * What each search service takes beyond the portable parameters, by its own names. An unknown name is refused: a filter
- * with a typing error would silently filter nothing.
+ * The options of each search provider beyond the portable parameters, under the provider's own names. Unknown names are
+ * rejected: a misspelled filter would silently filter nothing.
  */
 
 const count = z.int().min(1)
@@ -36,7 +36,7 @@ const Exa = z
   })
   .meta({ id: 'ExaSearchOptions' })
 
-const usDate = z.string().regex(/^\d{1,2}\/\d{1,2}\/\d{4}$/, { error: 'must be a date as 12/31/2026' })
+const usDate = z.string().regex(/^\d{1,2}\/\d{1,2}\/\d{4}$/, { error: 'must be a date such as 12/31/2026' })
 
 const Perplexity = z
   .strictObject({

@@ -14,21 +14,21 @@ export const ContentOptions = z
     source: z
       .enum(['auto', 'provider', 'browser'])
       .default('auto')
-      .meta({ description: 'auto: by a browser, and what the provider has where that fails.' }),
+      .meta({ description: 'auto: fetched by a browser, or the provider’s content if that fails.' }),
     format: z.enum(['markdown', 'text']).default('markdown'),
     max_age_hours: z
       .number()
       .min(0)
       .max(24 * 7)
       .optional()
-      .meta({ description: 'How old content from the cache may be; 0 fetches. Default: 24.' }),
+      .meta({ description: 'Hours for which cached content may be used. 0 always fetches. Default: 24.' }),
     max_chars: z
       .int()
       .min(1)
       .max(maxContentCharacters)
       .optional()
-      .meta({ description: 'Unicode characters of each result, after extraction. Default: 100000.' }),
-    timeout_ms: TimeoutMilliseconds.optional().meta({ description: 'Of each result. Default: 20000.' }),
+      .meta({ description: 'Unicode characters for each result, after extraction. Default: 100000.' }),
+    timeout_ms: TimeoutMilliseconds.optional().meta({ description: 'Time limit for each result. Default: 20000.' }),
     browser: z
       .object({
         browser_id: z
@@ -40,7 +40,7 @@ export const ContentOptions = z
         mode: z
           .enum(['curl', 'render'])
           .optional()
-          .meta({ description: 'Absent: curl, and rendering where that gives no text.' }),
+          .meta({ description: 'Absent: curl, or rendering if that returns no text.' }),
       })
       .optional(),
   })
@@ -53,7 +53,7 @@ export const ContentOptions = z
 export type ContentOptions = z.output<typeof ContentOptions>
 
 function targetOf(slug: ProviderSlug) {
-  // SerpApi asks for its engine, so that its options are only optional as a whole.
+  // SerpApi requires its engine, so its options are optional only as a whole.
   return z.strictObject({ provider: z.literal(slug), options: providerOptions[slug].optional() })
 }
 
@@ -81,20 +81,20 @@ const ProviderTargets = z
   .array(ProviderTarget)
   .max(Object.keys(providerOptions).length)
   .refine((targets) => new Set(targets.map(({ provider }) => provider)).size === targets.length, {
-    error: 'must name each provider once',
+    error: 'must contain each provider once',
   })
 
 const FallbackOn = z
   .array(z.enum(['error', 'timeout', 'empty']))
   .default(['error', 'timeout', 'empty'])
-  .meta({ description: 'After what the next provider is asked. An empty list switches that off.' })
+  .meta({ description: 'The failures after which the next provider is tried. An empty list disables fallback.' })
 
 export const SearchStrategy = z
   .discriminatedUnion('type', [
     z.strictObject({
       type: z.literal('auto'),
       fallback_on: FallbackOn,
-      provider_options: ProviderTargets.optional().meta({ description: 'For whichever of these is chosen.' }),
+      provider_options: ProviderTargets.optional().meta({ description: 'Options for the provider that is chosen.' }),
     }),
     z.strictObject({ type: z.literal('pinned'), provider: ProviderTarget }),
     z.strictObject({ type: z.literal('fallback'), providers: ProviderTargets.min(1), fallback_on: FallbackOn }),
@@ -107,7 +107,7 @@ const Domain = z
   .string()
   .transform((text) => text.trim().toLowerCase().replace(/\.$/, ''))
   .refine((text) => text.length <= 253 && /^[\p{L}\p{N}_-]+(\.[\p{L}\p{N}_-]+)*$/u.test(text), {
-    error: 'must be a host name, as example.com',
+    error: 'must be a host name such as example.com',
   })
   .meta({ override: { type: 'string' } })
 const Domains = z.array(Domain).max(maxDomains)
@@ -126,31 +126,32 @@ export const SearchRequest = z
       .union([z.literal(true), ContentOptions])
       .optional()
       .meta({
-        description: 'true: with every default. Absent: no browser works, and content of the provider is told.',
+        description: 'true: all defaults. Absent: no browser is used, and content of the provider is returned.',
       }),
     country: z
       .string()
       .transform((text) => text.toUpperCase())
-      .refine((text) => /^[A-Z]{2}$/.test(text), { error: 'must be a country of ISO 3166-1, as US' })
+      .refine((text) => /^[A-Z]{2}$/.test(text), { error: 'must be an ISO 3166-1 country code such as US' })
       .optional()
       .meta({ override: { type: 'string' } }),
     language: z
       .string()
       .max(64)
-      .regex(languageTag, { error: 'must be a language tag of BCP 47, as en or pt-BR' })
+      .regex(languageTag, { error: 'must be a BCP 47 language tag such as en or pt-BR' })
       .optional(),
     safe_search: z.enum(['off', 'moderate', 'strict']).optional(),
     recency: z.enum(['hour', 'day', 'week', 'month', 'year']).optional(),
-    start_date: z.iso.date({ error: 'must be a date as 2026-01-31' }).optional(),
-    end_date: z.iso.date({ error: 'must be a date as 2026-01-31' }).optional(),
+    start_date: z.iso.date({ error: 'must be a date such as 2026-01-31' }).optional(),
+    end_date: z.iso.date({ error: 'must be a date such as 2026-01-31' }).optional(),
     include_domains: Domains.optional(),
     exclude_domains: Domains.optional(),
     include_raw: z.boolean().default(false),
-    strict_params: z
-      .boolean()
-      .default(false)
-      .meta({ description: 'Refuses what a provider does not do exactly, instead of a warning.' }),
-    timeout_ms: TimeoutMilliseconds.optional().meta({ description: 'For everything together. Default: 55000.' }),
+    strict_params: z.boolean().default(false).meta({
+      description: 'Reject parameters that a provider does not support exactly, instead of returning a warning.',
+    }),
+    timeout_ms: TimeoutMilliseconds.optional().meta({
+      description: 'Time limit for the whole request. Default: 55000.',
+    }),
   })
   .refine(({ start_date, end_date }) => !start_date || !end_date || start_date <= end_date, {
     path: ['end_date'],
@@ -162,13 +163,13 @@ export type SearchRequest = z.output<typeof SearchRequest>
 export const ContentsRequest = z
   .object({
     content: ContentOptions.optional(),
-    limit: z.int().min(1).max(maxResults).optional().meta({ description: 'How many results, from rank 1.' }),
+    limit: z.int().min(1).max(maxResults).optional().meta({ description: 'Number of results, from rank 1.' }),
     result_ids: z.array(z.string().min(1).max(64)).min(1).max(maxResults).optional(),
     timeout_ms: TimeoutMilliseconds.optional(),
   })
   .refine(({ limit, result_ids }) => limit === undefined || result_ids === undefined, {
     path: ['limit'],
-    error: 'has no place beside result_ids',
+    error: 'cannot be combined with result_ids',
   })
   .meta({ id: 'SearchContentsRequest' })
 export type ContentsRequest = z.output<typeof ContentsRequest>

@@ -21,7 +21,7 @@ export type ContentStatus = z.infer<typeof ContentStatus>
 
 const contentFields = {
   status: ContentStatus,
-  text: z.string().optional().meta({ description: 'Only where the status is ok.' }),
+  text: z.string().optional().meta({ description: 'Only when the status is ok.' }),
   format: z.enum(['markdown', 'text']).optional(),
   method: z.enum(['provider', 'browser_curl', 'browser_render']).optional(),
   cache_status: z.enum(['hit', 'miss', 'bypass', 'unknown']).optional(),
@@ -68,7 +68,7 @@ export const SearchUsage = z
   .object({
     content_fetches: z.int(),
     results_count: z.int(),
-    cost: z.number().optional().meta({ description: 'In US dollars, where the provider tells it.' }),
+    cost: z.number().optional().meta({ description: 'In US dollars, if the provider reports it.' }),
   })
   .meta({ id: 'SearchUsage' })
 export type SearchUsage = z.infer<typeof SearchUsage>
@@ -77,7 +77,7 @@ export const Search = z
   .object({
     id: z.string(),
     query: z.string(),
-    provider: z.string().meta({ description: 'The one that has served the results.' }),
+    provider: z.string().meta({ description: 'The provider of the results.' }),
     results: z.array(SearchResult),
     attempts: z.array(SearchAttempt),
     usage: SearchUsage,

@@ -1,6 +1,4 @@
-/*
- * The types of telemetry events. The agent loads this file while it runs, so it has no schemas.
- */
+/* The types of telemetry events. Without schemas, because the agent loads this file. */
 
 /** Each type of event with its category. */
 export const eventCategories = {
@@ -47,5 +45,5 @@ export const eventCategories = {
 export type TelemetryEventType = keyof typeof eventCategories
 export type EventCategory = (typeof eventCategories)[TelemetryEventType]
 
-/** While one of these is captured, the events of `monitor` tell whether pages are observed. */
+/** While one of these is captured, events of `monitor` report whether pages are observed. */
 export const observedCategories = ['console', 'network', 'page', 'interaction'] as const

@@ -10,7 +10,7 @@ const maxHeaderBytes = 8_192
 const signalPath = /\/v1\/(?:logs|traces|metrics)\/?$/
 const headerName = /^[!#$%&'*+.^_`|~\w-]{1,256}$/
 const headerValue = /^[\x20-\x7e\t]*$/
-/** The exporter sets these itself, and others would change what the request means. */
+/** The exporter sets the first three itself. The others would change the meaning of the request. */
 const reservedHeaders = [
   'content-type',
   'content-length',
@@ -58,14 +58,14 @@ export const OtlpDestination = z
     id: z.string(),
     name: z.string(),
     endpoint: z.string(),
-    headers: z.record(z.string(), z.string()).meta({ description: 'The names, each with an empty value.' }),
+    headers: z.record(z.string(), z.string()).meta({ description: 'Header names, each with an empty value.' }),
     description: z.string().optional(),
-    consecutive_failures: z
-      .int()
-      .meta({ description: 'Exports that failed, with their retries, since the last that did not.' }),
+    consecutive_failures: z.int().meta({ description: 'Failed exports since the last success, not counting retries.' }),
     last_error: z.string().optional(),
     last_error_at: Timestamp.optional(),
-    last_export_at: Timestamp.optional().meta({ description: 'When the collector took events, to about ten seconds.' }),
+    last_export_at: Timestamp.optional().meta({
+      description: 'When the collector last accepted events, to about ten seconds.',
+    }),
     created_at: Timestamp,
     updated_at: Timestamp,
   })

@@ -7,7 +7,7 @@ import { TelemetryCategory, TelemetryEnvelope, TelemetryType } from './telemetry
 
 const tag = 'Browser Telemetry'
 
-/** One value, several with commas between them, or the parameter repeated. */
+/** One value, several separated by commas, or a repeated parameter. */
 const listOf = <Item extends z.ZodEnum>(item: Item) =>
   z
     .preprocess(
@@ -38,9 +38,9 @@ export const streamTelemetry = defineEndpoint(
 
 const secondsOfUnit: Readonly<Record<string, number>> = { ms: 0.001, s: 1, m: 60, h: 3600, d: 86_400 }
 const durationPattern = /^(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+$/
-const timeRule = 'must be a time as 2026-01-31T12:00:00Z or a duration such as 5m'
+const timeRule = 'must be a time such as 2026-01-31T12:00:00Z or a duration such as 5m'
 
-/** A time, or how long before now it is. */
+/** A time, or an age relative to now. */
 export type TimeOrAge = { readonly time: Date } | { readonly ageMilliseconds: number }
 
 const TimeOrAge = z

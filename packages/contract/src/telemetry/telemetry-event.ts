@@ -15,7 +15,7 @@ const TelemetrySource = z
   })
   .meta({ id: 'BrowserTelemetryEventSource' })
 
-/** What happened in a session. The data of each type is listed in docs/telemetry.md. */
+/** An event of a session. docs/telemetry.md lists the data of each type. */
 export const TelemetryEvent = z
   .object({
     ts: z.int().min(0).meta({ description: 'Microseconds since 1970.' }),
@@ -26,7 +26,7 @@ export const TelemetryEvent = z
       .record(z.string(), z.unknown())
       .optional()
       .meta({ override: { type: 'object', additionalProperties: true } }),
-    truncated: z.boolean().optional().meta({ description: 'A part of the data was cut.' }),
+    truncated: z.boolean().optional().meta({ description: 'Part of the data was truncated.' }),
   })
   .meta({ id: 'BrowserTelemetryEvent' })
 export type TelemetryEvent = z.infer<typeof TelemetryEvent>

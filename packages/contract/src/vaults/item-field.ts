@@ -3,17 +3,17 @@ import { z } from 'zod'
 export const maxItemFields = 32
 const maxValueBytes = 16 * 1024
 const maxLabelBytes = 128
-/** The encrypted form of the longest value. */
+/** The length of the encrypted form of the longest value. */
 const maxEncryptedLength = 32 * 1024
 
 export const ItemFieldType = z.enum(['text', 'email', 'password', 'totp'])
 export type ItemFieldType = z.infer<typeof ItemFieldType>
 
-/** Of these types, a value is never shown. */
+/** Values of these types are never returned. */
 const secretTypes: readonly ItemFieldType[] = ['password', 'totp']
 
 export const ItemFieldName = z.string().regex(/^[A-Za-z][A-Za-z0-9_]{0,63}$/, {
-  error: 'must be a letter and at most 63 letters, digits and _',
+  error: 'must start with a letter, followed by at most 63 letters, digits and _',
 })
 
 const Label = z
@@ -112,7 +112,7 @@ function fieldList(fields: unknown): unknown {
   )
 }
 
-/** The rule that a value breaks, if any. The value itself is never part of it. */
+/** Returns the rule that a value violates, if any. The message never contains the value. */
 export function brokenValueRule(type: ItemFieldType, value: string): string | undefined {
   if (bytesOf(value) > maxValueBytes) return `must have at most ${maxValueBytes} bytes`
   if (type === 'email' && !/^[^\s@<>"(),:;\\[\]]+@[^\s@<>"(),:;\\[\]]+$/.test(value)) {

@@ -51,7 +51,7 @@ export const WebMcpRequest = z.strictObject({
         input_path: z
           .string()
           .max(1024)
-          .regex(/^(\/([^~/]|~[01])*)+$/, { error: 'must be a JSON pointer, as /user/password' })
+          .regex(/^(\/([^~/]|~[01])*)+$/, { error: 'must be a JSON pointer such as /user/password' })
           .meta({ description: 'A JSON pointer to a null in the input, which the value replaces.' }),
         format: z.string().max(16).optional(),
       }),
@@ -62,7 +62,7 @@ export const WebMcpRequest = z.strictObject({
 })
 export type WebMcpRequest = z.output<typeof WebMcpRequest>
 
-/** Operations of items that berth does not have: no item advertises them. */
+/** Operations of items that berth does not support: no item lists them. */
 const OtherOperation = z.looseObject({
   type: z.enum([
     ...(['authorize', 'restart_verification', 'confirm_transaction', 'prepare_checkout'] as const),

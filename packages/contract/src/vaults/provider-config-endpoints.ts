@@ -7,7 +7,7 @@ import { defineEndpoint } from '../endpoint.ts'
 const tag = 'Vault Provider Configs'
 
 const OneConfig = z.object({
-  id_or_name: z.string().min(1).max(255).meta({ description: 'Config id or name; ids come first.' }),
+  id_or_name: z.string().min(1).max(255).meta({ description: 'Config id or name. Ids are looked up first.' }),
 })
 
 const ConfigName = nameOf(255)

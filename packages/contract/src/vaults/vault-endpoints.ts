@@ -20,7 +20,7 @@ export const upsertVault = defineEndpoint({
   body: z.strictObject({ name: VaultName }),
   reply: Vault,
   status: 201,
-  otherSuccesses: { 200: 'The vault existed.' },
+  otherSuccesses: { 200: 'The vault already existed.' },
   errors: [],
 })
 
@@ -71,7 +71,7 @@ export const getVaultEncryptionKey = defineEndpoint({
   method: 'GET',
   path: '/vaults/{id_or_name}/encryption_key',
   summary: 'Get the key for encrypted values',
-  description: 'Made with the first request, and the same for the life of the vault.',
+  description: 'Created by the first request. It never changes.',
   tag,
   access: 'project',
   params: OneVault,

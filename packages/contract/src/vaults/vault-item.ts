@@ -13,15 +13,15 @@ const Description = z
   })
   .meta({ description: 'The title of the form that collects the values.' })
 
-/** An extension of berth: clients that do not know it leave it out. */
+/** An extension of berth: other clients omit it. */
 const AllowedDomains = z
   .array(CredentialDomain)
   .min(1)
   .max(maxAllowedDomains)
   .meta({
     description:
-      'Where values may be filled in: these hosts and those below them, for the page and for the frame of each element. ' +
-      'Without it: any page, and frames of the same site.',
+      'Hosts, with their subdomains, where values may be filled in. Applies to the page and to the frame of each ' +
+      'element. When absent: any page, and frames of the same site.',
   })
 
 const KernelSpecInput = z.strictObject({
@@ -34,12 +34,16 @@ export type KernelSpecInput = z.output<typeof KernelSpecInput>
 
 const ManagedAuthSpecInput = z.strictObject({
   provider: z.literal('managed_auth'),
-  connection_id: z.string().min(1).max(255).meta({ description: 'Whose saved credential the item fills in.' }),
+  connection_id: z
+    .string()
+    .min(1)
+    .max(255)
+    .meta({ description: 'The connection whose saved credential the item fills in.' }),
   description: Description.optional(),
 })
 export type ManagedAuthSpecInput = z.output<typeof ManagedAuthSpecInput>
 
-/** Refused by name, whatever it contains. */
+/** Rejected by its provider, whatever else it contains. */
 const OnePasswordSpecInput = z.looseObject({ provider: z.literal('1password') })
 const AnySpec = z.record(z.string(), z.unknown())
 
@@ -70,12 +74,12 @@ const CredentialUpdateSpec = z.strictObject({
     .array(ItemFieldDefinition)
     .max(maxItemFields)
     .optional()
-    .meta({ description: 'Added behind the others; `fields` may give them values.' }),
+    .meta({ description: 'Added after the existing fields. `fields` may contain their values.' }),
   remove_fields: z
     .array(z.string().max(64))
     .max(maxItemFields)
     .optional()
-    .meta({ description: 'Names of fields that go, with their values, before others are added.' }),
+    .meta({ description: 'Names of fields to remove, with their values, before others are added.' }),
 })
 export type CredentialUpdateSpec = z.output<typeof CredentialUpdateSpec>
 
@@ -109,7 +113,7 @@ const KernelItemState = z.object({
     z.string(),
     z.object({
       has_value: z.boolean(),
-      value: z.string().optional().meta({ description: 'Never of a sensitive field.' }),
+      value: z.string().optional().meta({ description: 'Absent for a sensitive field.' }),
     }),
   ),
 })

@@ -3,7 +3,7 @@ import { Timestamp } from '../common/time.ts'
 
 const maxUrlLength = 2048
 
-/** What a webhook can be told. The triggers of the database write all but the test. */
+/** The events that a webhook can receive. Database triggers write all of them except the test event. */
 export const WebhookEventType = z
   .enum([
     'session.created',
@@ -54,14 +54,17 @@ export const Webhook = z
     id: z.string(),
     url: z.string(),
     description: z.string().optional(),
-    event_types: z.array(WebhookEventType).nullable().meta({ description: 'Null: every event, also those to come.' }),
+    event_types: z
+      .array(WebhookEventType)
+      .nullable()
+      .meta({ description: 'Null: every event, including future types.' }),
     enabled: z.boolean(),
     disabled_reason: WebhookDisabledReason.optional().meta({
       description:
-        'requested: by an update. gone: the endpoint answered 410. failing: nothing was delivered for five days. backlog: too many deliveries waited.',
+        'requested: by an update. gone: the endpoint responded with 410. failing: no delivery succeeded for five days. backlog: too many deliveries were pending.',
     }),
     disabled_at: Timestamp.optional(),
-    failing_since: Timestamp.optional().meta({ description: 'Set while the last attempt has failed.' }),
+    failing_since: Timestamp.optional().meta({ description: 'Set if the last attempt failed.' }),
     created_at: Timestamp,
     updated_at: Timestamp,
   })
@@ -73,7 +76,7 @@ const Secret = z.string().meta({ description: 'Signs the deliveries. It is retur
 export const CreatedWebhook = Webhook.extend({ secret: Secret }).meta({ id: 'CreatedWebhook' })
 
 export const WebhookCreateRequest = z.object({
-  url: WebhookUrl.meta({ description: 'Receives a POST for each event. It needs a public address.' }),
+  url: WebhookUrl.meta({ description: 'Receives a POST for each event. Must have a public address.' }),
   description: Description.optional(),
   event_types: EventTypes.default(null).meta({ description: 'Absent or null: every event.' }),
 })
@@ -84,7 +87,7 @@ export const WebhookUpdateRequest = z.object({
   description: Description.optional().meta({ description: 'An empty text removes it.' }),
   event_types: EventTypes.optional().meta({ description: 'Null: every event.' }),
   enabled: z.boolean().optional().meta({
-    description: 'False cancels what waits to be delivered. Events of the time until true are not delivered.',
+    description: 'False cancels pending deliveries. Events that occur while it is false are not delivered.',
   }),
 })
 export type WebhookUpdateRequest = z.output<typeof WebhookUpdateRequest>
@@ -110,7 +113,7 @@ export const WebhookDeliveryStatus = z.enum(['pending', 'succeeded', 'failed', '
 export type WebhookDeliveryStatus = z.infer<typeof WebhookDeliveryStatus>
 
 const attemptOutcome = {
-  response_status: z.int().optional().meta({ description: 'Absent: there was no answer.' }),
+  response_status: z.int().optional().meta({ description: 'Absent if there was no response.' }),
   duration_ms: z.int().optional(),
   error: z.string().optional(),
 }
@@ -132,7 +135,7 @@ export const WebhookDelivery = z
     event_type: z.string(),
     status: WebhookDeliveryStatus,
     attempt_count: z.int(),
-    next_attempt_at: Timestamp.optional().meta({ description: 'Of a delivery that is pending.' }),
+    next_attempt_at: Timestamp.optional().meta({ description: 'Set for a pending delivery.' }),
     ...attemptOutcome,
     redelivery_of: z.string().optional(),
     created_at: Timestamp,
@@ -141,7 +144,7 @@ export const WebhookDelivery = z
 export type WebhookDelivery = z.infer<typeof WebhookDelivery>
 
 export const WebhookDeliveryDetails = WebhookDelivery.extend({
-  payload: z.record(z.string(), z.unknown()).meta({ description: 'What is sent.' }),
+  payload: z.record(z.string(), z.unknown()).meta({ description: 'The request body.' }),
   attempts: z.array(WebhookAttempt).meta({ description: 'Oldest first.' }),
 }).meta({ id: 'WebhookDeliveryDetails' })
 export type WebhookDeliveryDetails = z.infer<typeof WebhookDeliveryDetails>

@@ -23,17 +23,17 @@ interface ErrorBody {
   readonly details?: readonly { readonly message?: string }[]
 }
 
-/** The parts of a call that its endpoint declares. A body that is not JSON is given as it is sent. */
+/** The parts of a call that its endpoint declares. A body other than JSON is sent unchanged. */
 export interface CallParts<Params extends z.ZodType, Query extends z.ZodType, Body extends z.ZodType> {
   readonly params?: z.input<Params>
   readonly query?: QueryOf<z.input<Query>>
   readonly body?: z.input<Body> | Blob | FormData
   readonly signal?: AbortSignal
-  /** Where the project is another than the chosen one, or none. */
+  /** A project other than the chosen one; null for none. */
   readonly project?: string | null
 }
 
-/** Numbers and booleans are written into the query as text. */
+/** Numbers and booleans are converted to text in the query. */
 type QueryOf<Query> = Query extends undefined ? undefined : { readonly [Key in keyof Query]?: QueryValue<Query[Key]> }
 type QueryValue<Value> = Value | (undefined extends Value ? undefined : never) | number | boolean
 
@@ -117,7 +117,7 @@ async function send({ method, path, access, bodyType }: Endpoint, parts: AnyPart
   throw new ApiError(response.status, (await response.json().catch(() => ({}))) as ErrorBody)
 }
 
-/** A field of a form that is left empty is no filter. */
+/** An empty field of a form is not a filter. */
 function withoutBlanks(query: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(query).filter(([, value]) => value !== null && value !== ''))
 }

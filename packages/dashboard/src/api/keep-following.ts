@@ -1,8 +1,8 @@
 const retryMilliseconds = 3000
 
 /**
- * Reads a stream until the signal aborts: again when its connection has broken off, and only while somebody can see the
- * page. A browser opens few connections to a server, and pages in the background would take those of the one in front.
+ * Reads a stream until the signal aborts: reconnects after a failure, and only while the page is visible. A browser
+ * opens few connections to a server, and background pages would use up those of the visible one.
  */
 export async function keepFollowing(signal: AbortSignal, read: (signal: AbortSignal) => Promise<void>): Promise<void> {
   while (!signal.aborted) {
@@ -12,7 +12,7 @@ export async function keepFollowing(signal: AbortSignal, read: (signal: AbortSig
   }
 }
 
-/** Whether it has ended by itself. */
+/** Returns whether it has ended by itself. */
 async function readWhileVisible(signal: AbortSignal, read: (signal: AbortSignal) => Promise<void>): Promise<boolean> {
   const hidden = new AbortController()
   const leave = () => {
@@ -22,7 +22,7 @@ async function readWhileVisible(signal: AbortSignal, read: (signal: AbortSignal)
   try {
     await read(AbortSignal.any([signal, hidden.signal]))
   } catch {
-    // Whoever is signed out sees it on the page.
+    // The page itself shows that the user is signed out.
   } finally {
     document.removeEventListener('visibilitychange', leave)
   }

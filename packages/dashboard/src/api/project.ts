@@ -1,7 +1,7 @@
 const key = 'berth.project'
 const listeners = new Set<() => void>()
 
-/** The chosen project. Absent: the default one of the key. It is no secret, and stays with the browser. */
+/** The chosen project; undefined for the key's default project. It is not secret, and the browser stores it. */
 export function readProject(): string | undefined {
   return localStorage.getItem(key) ?? undefined
 }

@@ -1,7 +1,7 @@
 import type { ErrorComponentProps } from '@tanstack/react-router'
 import { words } from '../strings/broken-page.ts'
 
-/** In the place of a page whose own code has failed. */
+/** Replaces a page whose code has thrown an error. */
 export function BrokenPage({ error }: ErrorComponentProps) {
   return (
     <div className="notice bad" role="alert">

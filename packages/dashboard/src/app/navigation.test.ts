@@ -14,7 +14,7 @@ test('the menu leads to every list', () => {
   assert.equal(paths.length, new Set(paths).size)
 })
 
-/** The test of the menu, or one of its own, looks at each page with axe. */
+/** Each page is checked with axe, by the test of the menu or a test of its own. */
 const seenBy: Readonly<Record<string, string>> = {
   '/': 'sign-in',
   '/sign-in': 'sign-in',
@@ -27,7 +27,7 @@ const seenBy: Readonly<Record<string, string>> = {
   '/$': 'missing',
 }
 
-test('each route has a page that is looked at with axe', async () => {
+test('each route has a page that is checked with axe', async () => {
   const router = await readFile(new URL('router.tsx', import.meta.url), 'utf8')
   const e2e = new URL('../../../../e2e/', import.meta.url)
   const tests = await Promise.all(

@@ -6,15 +6,15 @@ import { keepFollowing } from '../api/keep-following.ts'
 import { listKey } from '../api/list-key.ts'
 import { useChosenProject } from '../api/use-project.ts'
 
-/** Many changes at once are read once. */
+/** Changes within this time cause a single read. */
 const gatherMilliseconds = 250
-/** However many changes there are, no list is read more often. */
+/** No list is read more often than this. */
 const pauseMilliseconds = 1000
 
-/** What else shows the items of a list. */
+/** Other lists that show the items of a list. */
 const alsoShown: Partial<Record<ListName, readonly ListName[]>> = { deployments: ['apps'] }
 
-/** Reads what a page shows again when berth says that it has changed. */
+/** Refetches what the page shows when berth reports a change. */
 export function useProjectChanges(): void {
   const queries = useQueryClient()
   const project = useChosenProject()
@@ -32,7 +32,7 @@ async function followChanges(queries: QueryClient, signal: AbortSignal): Promise
   await keepFollowing(signal, async (visible) => {
     for await (const { sessions, lists, more } of follow(followProject, { signal: visible })) {
       for (const kind of ['session', 'thumbnail']) for (const id of sessions) changes.add([kind, id])
-      // Those of pools are counted.
+      // Pools show counts of sessions.
       if (sessions.length > 0) for (const key of [['sessions'], listKey('pools')]) changes.add(key)
       for (const list of lists) for (const each of [list, ...(alsoShown[list] ?? [])]) changes.add(listKey(each))
       if (more) for (const kind of ['sessions', 'session', 'list']) changes.add([kind])
@@ -40,7 +40,7 @@ async function followChanges(queries: QueryClient, signal: AbortSignal): Promise
   })
 }
 
-/** Keys of queries whose data is old. Only those that are on the page are read again at once. */
+/** Keys of outdated queries. Only those visible on the page are refetched immediately. */
 class GatheredChanges {
   readonly #queries: QueryClient
   readonly #keys = new Map<string, readonly string[]>()

@@ -14,7 +14,7 @@ const start = createRoute({
   getParentRoute: () => root,
   path: '/',
   beforeLoad: () => {
-    // The code of a sign-in link.
+    // The address of a sign-in link contains its code.
     const isLink = location.hash.startsWith('#code=')
     throw redirect({ to: isLink ? '/sign-in' : '/sessions', ...(isLink && { hash: location.hash.slice(1) }) })
   },
@@ -43,7 +43,7 @@ const sessions = createRoute({
 
 export interface SessionSearch {
   readonly tab?: string
-  /** The moment that the replay begins with. */
+  /** The time at which the replay starts. */
   readonly at?: number
 }
 

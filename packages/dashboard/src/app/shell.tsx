@@ -111,7 +111,7 @@ function ProjectSwitch() {
     void queries.resetQueries({ predicate: ({ queryKey }) => isOfProject(queryKey) })
   }
   const isGone = projects.data !== undefined && chosen !== '' && !items.some(({ id }) => id === chosen)
-  // biome-ignore lint/correctness/useExhaustiveDependencies: only a project that has gone matters.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only a deleted project matters.
   useEffect(() => {
     if (isGone) choose('')
   }, [isGone])
@@ -127,7 +127,7 @@ function ProjectSwitch() {
   )
 }
 
-/** A chosen project must not seem to be gone because it is on a later page. */
+/** Loads all pages, so that a chosen project on a later page is not considered deleted. */
 async function listAllProjects(signal: AbortSignal): Promise<readonly Project[]> {
   const all: Project[] = []
   for (let offset: number | undefined = 0; offset !== undefined && all.length < maxProjects; ) {

@@ -15,7 +15,7 @@ export function CopyButton({ text, label = common.copy }: { readonly text: strin
   )
 }
 
-/** Pages over plain HTTP, but for loopback, have no clipboard interface. */
+/** Pages over plain HTTP, except on loopback, have no clipboard API. */
 async function copyText(text: string): Promise<void> {
   if (window.isSecureContext) return navigator.clipboard.writeText(text)
   const field = document.createElement('textarea')

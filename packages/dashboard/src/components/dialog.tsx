@@ -8,7 +8,7 @@ interface DialogProps {
   readonly children: ReactNode
 }
 
-/** The browser's own modal dialog: it holds the focus, and Escape closes it. */
+/** The browser's own modal dialog, which keeps the focus and closes with Escape. */
 export function Dialog({ title, onClose, isWide = false, children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null)
   useEffect(() => {

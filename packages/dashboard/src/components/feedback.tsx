@@ -5,7 +5,7 @@ interface PendingProps {
   readonly query: { readonly data: unknown; readonly error: Error | null; refetch(): unknown }
 }
 
-/** What a page shows while it has no data, and beside what it has when loading more has failed. */
+/** Shown while a page has no data, and beside its data if loading more has failed. */
 export function Pending({ query }: PendingProps) {
   if (query.data !== undefined && !query.error) return null
   if (!query.error)
@@ -28,7 +28,7 @@ export function Pending({ query }: PendingProps) {
 
 interface EmptyProps {
   readonly title: string
-  /** What tells more about it. */
+  /** A page that explains more. */
   readonly guide?: string | undefined
   readonly children?: ReactNode
 }

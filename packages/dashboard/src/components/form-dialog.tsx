@@ -8,7 +8,7 @@ interface FormDialogProps<Reply> {
   readonly title: string
   readonly hint?: string
   readonly schema: z.ZodType
-  /** Absent while it is loaded: `pending` is shown instead of the form. */
+  /** Absent while loading: `pending` is shown instead of the form. */
   readonly initial?: Readonly<Record<string, unknown>> | undefined
   readonly pending?: ReactNode
   readonly submitLabel: string
@@ -19,7 +19,7 @@ interface FormDialogProps<Reply> {
   readonly preview?: (value: unknown) => ReactNode
 }
 
-/** A dialog with the form of a request, which sends it and closes when it is accepted. */
+/** A dialog with the form of a request, which closes when the request succeeds. */
 export function FormDialog<Reply>(props: FormDialogProps<Reply>) {
   const { title, hint, schema, initial, pending, submitLabel, busyLabel = submitLabel, send, onDone, onClose } = props
   const request = useMutation({ mutationFn: (value: unknown) => send(value as never), onSuccess: onDone })

@@ -7,7 +7,7 @@ const units = [
   [1, 's'],
 ] as const
 
-/** Two largest units: `2 h 5 min`. */
+/** In the two largest units: `2 h 5 min`. */
 export function durationText(milliseconds: number): string {
   let seconds = Math.max(0, Math.floor(milliseconds / 1000))
   const parts: string[] = []
@@ -35,7 +35,7 @@ setInterval(() => {
   for (const listener of listeners) listener()
 }, 10_000)
 
-/** How long ago something was. All ages of a page are drawn again together. */
+/** The age of something. All ages on a page are updated together. */
 export function Age({ since }: { readonly since: string }) {
   const [, redraw] = useState(0)
   useEffect(() => {

@@ -16,7 +16,7 @@ const Schema = z.object({
 const form = { schema: Schema, members: fieldsOf(Schema) }
 const full = { prefix: 'p', bucket: 'b', note: 'n', key: 'k', types: ['a'], tags: { a: 'b' }, size: 1 }
 
-/** What a form sends when its fields go from `initial` to `value`. */
+/** What a form sends when its fields change from `initial` to `value`. */
 const cases: readonly (readonly [title: string, initial: object, value: object, request: object])[] = [
   ['leaves out what is empty', {}, { bucket: 'b', note: '', tags: {} }, { bucket: 'b', prefix: '' }],
   ['sends an empty text that is asked for and permitted', {}, { prefix: '' }, { prefix: '' }],
@@ -35,7 +35,7 @@ for (const [title, initial, value, request] of cases) {
   })
 }
 
-test('what must not be taken away is refused at its field', () => {
+test('removing a required value is an error at its field', () => {
   const request = requestOf(form, { prefix: 'p', bucket: '' }, { prefix: 'p', bucket: 'b' })
 
   const issues = Schema.safeParse(request).error?.issues ?? []

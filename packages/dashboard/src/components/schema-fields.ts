@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** What a form draws for a part of a schema. */
+/** How a form shows a part of a schema. */
 export type Field =
   | { readonly kind: 'flag'; readonly initial?: unknown }
   | { readonly kind: 'choice'; readonly options: readonly string[]; readonly initial?: unknown }
@@ -40,7 +40,7 @@ interface JsonSchema {
 const secretName = /password|secret|token|api_key/
 const longName = /bundle|description|policy/
 
-/** The fields of an object schema of the contract. Those that berth refuses or that are deprecated are left out. */
+/** The fields of an object schema of the contract, without unsupported and deprecated ones. */
 export function fieldsOf(schema: z.ZodType): readonly Member[] {
   const document = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any', reused: 'inline' }) as JsonSchema & {
     readonly $defs?: Readonly<Record<string, JsonSchema>>
@@ -90,7 +90,7 @@ function fieldOf(name: string, schema: JsonSchema, definitions: Definitions): Fi
   }
 }
 
-/** Follows references, and takes null, which stands for an absent value, off a union. */
+/** Follows references, and removes null, which stands for an absent value, from a union. */
 function resolve(schema: JsonSchema, definitions: Definitions): JsonSchema {
   const { $ref, override, anyOf, allOf, ...own } = schema
   if (override?.type) return { ...own, ...override }
@@ -106,8 +106,8 @@ function resolve(schema: JsonSchema, definitions: Definitions): JsonSchema {
 type Values = Readonly<Record<string, unknown>>
 
 /**
- * The request of a form: without what was left empty, but with an empty text where that is an answer that is asked for.
- * A value that was there before and is empty now is sent as empty, so that it is taken away.
+ * The request of a form: without empty fields, except where an empty text is a valid answer. A value that existed
+ * before and is now empty is sent as empty, which removes it.
  */
 export function requestOf(
   { schema, members }: { readonly schema: z.ZodType; readonly members: readonly Member[] },
@@ -123,13 +123,13 @@ export function requestOf(
     const candidates = wasThere ? (emptyValues[field.kind] ?? []) : isRequired && field.kind === 'text' ? [''] : []
     const accepted = candidates.find((candidate) => !isRefused(name, candidate))
     if (accepted !== undefined) request = { ...request, [name]: accepted }
-    // The fault is shown at the field.
+    // The error is shown at the field.
     else if (candidates[0] !== undefined && wasThere) request = { ...request, [name]: candidates[0] }
   }
   return request
 }
 
-/** How a request says that there is none, as its schema permits. Members of groups stay as they are. */
+/** How a request expresses an empty value, depending on the schema. Members of groups are unchanged. */
 const emptyValues: Partial<Record<Field['kind'], readonly unknown[]>> = {
   text: ['', null],
   choice: [null],
@@ -138,7 +138,7 @@ const emptyValues: Partial<Record<Field['kind'], readonly unknown[]>> = {
   pairs: [{}, null],
 }
 
-/** The value without what was left empty. */
+/** The value without empty parts. */
 function withoutEmpty(value: unknown): unknown {
   if (Array.isArray(value) || value instanceof Blob) return value
   if (typeof value !== 'object' || value === null) return value === '' ? undefined : value

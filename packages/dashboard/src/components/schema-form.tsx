@@ -8,7 +8,7 @@ import { type Field, fieldsOf, type Member, requestOf } from './schema-fields.ts
 const acronyms = ['url', 'gpu', 'id', 'ip', 'ca', 'os', 'asn', 'totp', 'sso', 'otlp', 'cdp', 'ttl', 'arn', 'kms']
 
 interface SchemaFormProps {
-  /** An object schema of the contract. It draws the fields, and validates as the server does. */
+  /** An object schema of the contract. It determines the fields, and validates as the server does. */
   readonly schema: z.ZodType
   readonly initial?: Readonly<Record<string, unknown>>
   readonly submitLabel: string
@@ -16,7 +16,7 @@ interface SchemaFormProps {
   readonly error: Error | null
   readonly onSubmit: (value: unknown) => void
   readonly onClose: () => void
-  /** Drawn below the fields from what they say. */
+  /** Shown below the fields, computed from their values. */
   readonly preview?: (value: unknown) => ReactNode
 }
 
@@ -43,13 +43,13 @@ export function SchemaForm(props: SchemaFormProps) {
     if (found.size === 0) onSubmit(request)
   }
   const form = useRef<HTMLFormElement>(null)
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a person who mends a fault stays where they are.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: correcting an error must not move the focus.
   useEffect(() => {
     form.current?.querySelector<HTMLElement>('[aria-invalid=true]')?.focus()
   }, [attempts, error])
   const change = (next: Values) => {
     setValue(next)
-    // Nobody is told of faults before the first attempt, and of those that are mended no longer.
+    // Errors are shown only after the first attempt, and disappear once corrected.
     if (faults.size > 0) setFaults(faultsOf(schema, requestOf({ schema, members }, next, first)))
   }
   return (
@@ -78,7 +78,7 @@ export function SchemaForm(props: SchemaFormProps) {
   )
 }
 
-/** The first fault of each field, by its path. */
+/** The first error of each field, by its path. */
 function faultsOf(schema: z.ZodType, request: unknown): Faults {
   const issues = schema.safeParse(request).error?.issues ?? []
   return new Map(issues.map(({ path, message }) => [path.join('.'), message] as const).toReversed())
@@ -162,7 +162,7 @@ function MemberField({ member, path, value, faults, onChange }: MemberFieldProps
   )
 }
 
-/** Short fields stand beside each other. */
+/** Short fields are shown side by side. */
 function classOf(field: Field): string {
   if (field.kind === 'flag' && field.initial !== undefined) return 'flag'
   const isShort = field.kind === 'flag' || field.kind === 'choice' || field.kind === 'number'
@@ -238,7 +238,7 @@ interface ParsedTextProps extends Pick<InputProps, 'value' | 'onChange'> {
   readonly shared: object
 }
 
-/** A value that is written as text: the text is kept as it is typed. */
+/** A value entered as text: the text is kept as typed. */
 function ParsedText({ field: { kind }, value, shared, onChange }: ParsedTextProps) {
   const [text, setText] = useState(() => textOf(kind, value))
   return (
@@ -270,7 +270,7 @@ function parsed(kind: 'lines' | 'pairs' | 'json', text: string): unknown {
     try {
       return JSON.parse(text)
     } catch {
-      return text // No JSON: the schema refuses the text.
+      return text // Invalid JSON: the schema rejects the text.
     }
   }
   const lines = text.split('\n').filter((line) => line.trim() !== '')
@@ -299,7 +299,7 @@ function flagOf(text: string): boolean | undefined {
   return text === '' ? undefined : text === 'true'
 }
 
-/** Text that is no number stays as it is, so that the schema refuses it. */
+/** Text that is not a number is unchanged, so that the schema rejects it. */
 function numberOf(text: string): unknown {
   if (text.trim() === '') return undefined
   return Number.isNaN(Number(text)) ? text : Number(text)

@@ -1,6 +1,6 @@
 import './docs.css'
 
-/** What is used of Scalar, which the page loads as it is published. */
+/** The parts of Scalar that the page uses. It loads Scalar as published. */
 interface Library {
   createApiReference(
     element: Element,
@@ -31,7 +31,7 @@ button?.addEventListener('click', () => {
 new MutationObserver(showTheme).observe(root, { attributeFilter: ['data-theme'] })
 showTheme()
 
-/** Languages whose samples are not made by an official SDK. */
+/** Languages whose samples do not use an official SDK. */
 const hiddenLanguages = [
   ...['c', 'clojure', 'csharp', 'dart', 'fsharp', 'go', 'http', 'java', 'js', 'kotlin', 'node', 'objc', 'ocaml'],
   ...['php', 'powershell', 'python', 'r', 'ruby', 'rust', 'swift'],
@@ -42,10 +42,10 @@ async function showReference(element: HTMLElement): Promise<void> {
   const { createApiReference } = (await import(library)) as Library
   const configurationFor = (theme: Theme) => ({
     url,
-    // Requests that are tried go to this server, and the policy of the page permits no other.
+    // Requests can be sent to this server only: the page's policy forbids all others.
     servers: [{ url: location.origin }],
     proxyUrl: '',
-    // The key stays in the memory of the page: every script of this origin could read what is stored.
+    // The key stays in the memory of the page: every script of this origin could read stored values.
     persistAuth: false,
     telemetry: false,
     agent: { disabled: true },

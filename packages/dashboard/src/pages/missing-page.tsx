@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router'
 import { PageTitle } from '../components/page-title.tsx'
 import { words } from '../strings/missing-page.ts'
 
-/** In the place of a page that does not exist. */
+/** Shown for an unknown address. */
 export function MissingPage() {
   return (
     <div className="empty">

@@ -24,7 +24,7 @@ export function SignInPage() {
   const { mutate } = enter
   useEffect(() => {
     if (code === undefined) return
-    // Out of the history: it is used up.
+    // Removed from the history, because it works only once.
     history.replaceState(history.state, '', location.pathname)
     mutate({ code })
   }, [code, mutate])

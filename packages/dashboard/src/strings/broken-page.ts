@@ -1,5 +1,5 @@
 export const words = {
   title: 'This page is broken.',
-  hint: 'The fault is that of berth. The other pages still work.',
-  reload: 'Load it again',
+  hint: 'This is a bug in berth. The other pages still work.',
+  reload: 'Reload',
 }

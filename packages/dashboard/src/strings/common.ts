@@ -1,4 +1,4 @@
-/** The words that several pages share. */
+/** Words shared by several pages. */
 export const common = {
   loading: 'Loading…',
   retry: 'Try again',

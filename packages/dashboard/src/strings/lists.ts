@@ -6,7 +6,7 @@ interface ListWords {
   readonly empty: string
 }
 
-/** Lists within pages of their own have their words there. */
+/** Lists within other pages have their words there. */
 export const lists: Readonly<Record<Exclude<ListName, 'vault-items' | 'deliveries'>, ListWords>> = {
   apps: { title: 'Apps', one: 'app', empty: 'No app is deployed.' },
   deployments: { title: 'Deployments', one: 'deployment', empty: 'No deployment.' },
@@ -38,7 +38,7 @@ export const lists: Readonly<Record<Exclude<ListName, 'vault-items' | 'deliverie
   },
   projects: { title: 'Projects', one: 'project', empty: 'No project.' },
   'api-keys': { title: 'API keys', one: 'API key', empty: 'No key.' },
-  webhooks: { title: 'Webhooks', one: 'webhook', empty: 'No webhook. Nobody is told of events.' },
+  webhooks: { title: 'Webhooks', one: 'webhook', empty: 'No webhook. Webhooks report events to your servers.' },
   otlp: { title: 'OTLP destinations', one: 'destination', empty: 'No destination. Telemetry stays in berth.' },
   audit: { title: 'Audit log', one: 'entry', empty: 'No entry in the last 30 days.' },
   'audit-exports': {
@@ -113,12 +113,12 @@ export const values = {
   cancelled: 'It is cancelled, and its sessions end.',
   flushed: 'Its ready browsers are being replaced.',
   works: 'It works.',
-  worksNot: 'It does not work.',
+  worksNot: 'The check failed.',
   needsLogin: 'needs a login',
   never: 'never',
   yes: 'yes',
   no: 'no',
-  testSent: 'A test event is on its way.',
+  testSent: 'A test event has been sent.',
   all: 'all',
   off: 'off',
   once: (secret: string) => `${secret}\n\nCopy it now: it is not shown again.`,

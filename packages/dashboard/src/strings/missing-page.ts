@@ -1,5 +1,5 @@
 export const words = {
-  title: 'There is no such page.',
+  title: 'Page not found.',
   hint: 'The address may be misspelled, or what it showed may have been deleted.',
   home: 'All sessions',
 }

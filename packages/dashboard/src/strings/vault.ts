@@ -12,9 +12,9 @@ export const words = {
   collect: 'Enter values',
   history: 'History',
   historyOf: (key: string) => `History of ${key}`,
-  noEvents: 'Nothing has happened yet.',
+  noEvents: 'No events yet.',
   descriptionHint: 'The title of the form in which a person enters the values.',
   fieldsHint: 'The names of the values.',
   fieldsRule: 'must have at least one name',
-  secretFieldsHint: 'Those of them that are passwords.',
+  secretFieldsHint: 'The names of the values that are passwords.',
 }

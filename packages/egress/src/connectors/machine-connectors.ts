@@ -93,5 +93,5 @@ function failing(kind: FailureKind): Connector {
 /** Replaces a deleted proxy, so that nothing leaves directly. */
 const closed = failing('route-gone')
 const notAllowed = failing('not-allowed')
-/** For a machine that no session has yet. */
+/** For a machine that is not assigned to a session yet. */
 const noSession = failing('refused')

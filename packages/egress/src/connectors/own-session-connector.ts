@@ -5,7 +5,7 @@ import { EgressFailure } from '../egress-failure.ts'
 import type { Connector } from './connector.ts'
 import { withinLimit } from './time-limit.ts'
 
-/** To berth itself, which serves the session its own addresses; the first line says which session it is. */
+/** Connects to berth itself, where the session reaches its own addresses; the first line names the session. */
 export class OwnSessionConnector implements Connector {
   readonly key: string
   readonly isDirect = false
@@ -28,7 +28,7 @@ export class OwnSessionConnector implements Connector {
         socket.destroy()
         either.throwIfAborted()
         // The server is restarting.
-        throw new EgressFailure('connection-refused', 'The server does not listen.', { cause })
+        throw new EgressFailure('connection-refused', 'The server is not listening.', { cause })
       }
       socket.write(this.#line)
       return socket

@@ -68,7 +68,7 @@ test('reports an unreachable proxy, and never connects directly', async () => {
 
 const refusals = { 407: 'provider_rejected', 502: 'upstream_connect_failed', 504: 'upstream_timeout' }
 for (const [status, code] of Object.entries(refusals)) {
-  test(`takes ${status} for an answer of the proxy, which the machine never sees`, async () => {
+  test(`treats ${status} as a response of the proxy, which the machine never sees`, async () => {
     await using proxy = await startFakeProxy('exit', { connectStatus: Number(status) })
     await using egress = await startEgress({ allow: [proxy.authority], settings: through(proxy.port) })
 
@@ -137,7 +137,7 @@ const refusedRequests = {
   'POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nnonsense\r\n': 400,
 }
 for (const [request, status] of Object.entries(refusedRequests)) {
-  test(`gives the password to no proxy that could be made to tell it: ${JSON.stringify(request)}`, async () => {
+  test(`does not give the password to a proxy that could be made to reveal it: ${JSON.stringify(request)}`, async () => {
     await using proxy = await startFakeProxy('exit', { connectStatus: 405 })
     await using egress = await startEgress({ allow: [proxy.authority], settings: through(proxy.port, credentials) })
     const { socket } = await egress.machine.connect('page.test:80')
@@ -193,7 +193,7 @@ test('malformed and incomplete responses are failures of the proxy', async () =>
   }
 })
 
-test("a caller's proxy must have a permitted address, and an operator's need not", async () => {
+test("a caller's proxy needs a permitted address, and an operator's does not", async () => {
   await using proxy = await startFakeProxy('exit')
   await using egress = await startEgress({ settings: through(proxy.port) })
 
@@ -399,7 +399,7 @@ test('a gentle change waits for the given connection, and lets it finish', async
   assert.equal((await page).body, 'slowly')
 })
 
-test('a gentle change waits for an answer that takes long', async () => {
+test('a gentle change waits for a slow response', async () => {
   const asked = Promise.withResolvers<Socket>()
   await using one = await startHttpServer(() => {})
   one.server.on('connect', (_request, socket: Socket) => {

@@ -101,7 +101,7 @@ test('reports why a connection failed', async () => {
   assert.equal(server.connections(), 0)
 })
 
-test("reaches the host's loopback by its name, where an entry names it, on its ports alone", async () => {
+test("reaches the host's loopback by name only if an entry names it, and only on its ports", async () => {
   await using server = await startTcpServer((socket) => socket.end('of the host'))
   await using egress = await startEgress({ allow: [`host.berth.internal:${server.port}`] })
   const { machine } = egress

@@ -11,7 +11,7 @@ import { closeOf, NotConnected } from '../testing/test-machine.ts'
 
 const folder = await mkdtemp(join(tmpdir(), 'berth-own-session-'))
 const ownSessionSocket = join(folder, 'server.sock')
-/** Stands for the server: sends back the first line and everything after it. */
+/** Replaces the server: echoes the first line and everything after it. */
 const server = createServer({ allowHalfOpen: true }, (socket) => {
   socket.on('error', () => {}) // The machine was deleted.
   socket.pipe(socket)
@@ -46,7 +46,7 @@ for (const destination of [
   ...['127.0.0.1:8080', 'berth.test:80', 'BERTH.test:80', '127.0.0.1:9090', '127.0.0.2:9090', '[::1]:9090'],
   ...['[::ffff:127.0.0.1]:8080', 'host.berth.internal:8080', 'host.berth.internal:9090'],
 ]) {
-  test(`a connection to berth at ${destination} is brought to the server with the session of the machine`, async () => {
+  test(`a connection to berth at ${destination} is passed to the server with the machine's session`, async () => {
     await using egress = await startEgress({
       own,
       ownSessionSocket,
@@ -58,7 +58,7 @@ for (const destination of [
   })
 }
 
-test('no proxy and no list of allowed hosts is in the way of it', async () => {
+test('proxies and lists of allowed hosts do not affect it', async () => {
   const settings = { ...ofSession, ...proxy, allowed_hosts: ['elsewhere.test'] }
   await using egress = await startEgress({ own, ownSessionSocket, settings })
 
@@ -66,14 +66,14 @@ test('no proxy and no list of allowed hosts is in the way of it', async () => {
 })
 
 for (const destination of ['127.0.0.1:8081', 'berth.test:8080', 'other.test:8080', 'host.berth.internal:80']) {
-  test(`a connection to ${destination} is none to berth`, async () => {
+  test(`a connection to ${destination} is not one to berth`, async () => {
     await using egress = await startEgress({ own, ownSessionSocket, lookup: async () => ['127.0.0.1'] })
 
     await assert.rejects(egress.machine.connect(destination), NotConnected)
   })
 }
 
-test('without a socket of the server, or while it is away, there is no connection', async () => {
+test('without a server socket, or while the server is stopped, there is no connection', async () => {
   await using without = await startEgress({ own, settings: ofSession })
   await using away = await startEgress({ own, ownSessionSocket: join(folder, 'nobody.sock'), settings: ofSession })
 
@@ -81,7 +81,7 @@ test('without a socket of the server, or while it is away, there is no connectio
   await assert.rejects(away.machine.connect('127.0.0.1:8080'), { kind: 'connection-refused' })
 })
 
-test('a machine without a session reaches nothing of berth, whatever its proxy, until it is given one', async () => {
+test('a machine without a session cannot reach berth, whatever its proxy, until a session is assigned', async () => {
   const settings = { ...directly, ...proxy }
   await using egress = await startEgress({ own, ownSessionSocket, settings })
 
@@ -91,7 +91,7 @@ test('a machine without a session reaches nothing of berth, whatever its proxy, 
   assert.equal(await reached(egress, 'berth.test:80'), `${firstLine}hello`)
 })
 
-test('a connection to berth ends when its machine is given to another session', async () => {
+test('a connection to berth ends when its machine is assigned to another session', async () => {
   await using egress = await startEgress({ own, ownSessionSocket, settings: ofSession })
   const connection = await egress.machine.connect('127.0.0.1:8080')
   const closed = closeOf(connection.socket)
@@ -101,7 +101,7 @@ test('a connection to berth ends when its machine is given to another session', 
   await closed
 })
 
-test('a machine is deleted while it is connected to berth', async () => {
+test('a machine can be deleted while it is connected to berth', async () => {
   await using egress = await startEgress({ own, ownSessionSocket, settings: ofSession })
   const connection = await egress.machine.connect('127.0.0.1:8080')
   const closed = closeOf(connection.socket)

@@ -10,7 +10,7 @@ export type NameAnswer =
   | { readonly failed: LookupFailure }
 
 // The library (c-ares) waits less for a server that is usually fast, down to 250 ms, and doubles the time with each
-// try. With six tries it still goes on for more than ten seconds, which a resolver may need for a slow name.
+// try. Six tries take more than ten seconds in total, which a resolver may need for a slow name.
 const firstTryMilliseconds = 1_500
 const maxTryMilliseconds = 5_000
 const tries = 6

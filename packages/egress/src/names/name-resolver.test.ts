@@ -115,7 +115,7 @@ test('tries another server when one fails, and reports when none responds', asyn
   await assert.rejects(names.addresses('unknown.test'), { kind: 'name-not-found' })
 })
 
-test('waits for a slow name, also where the server is quick otherwise', async () => {
+test('waits for a slow name, also if the server is usually fast', async () => {
   const quick = Object.fromEntries(Array.from({ length: 40 }, (_, index) => [`quick-${index}.test`, ['192.0.2.1']]))
   await using server = await startNameServer({
     ...quick,

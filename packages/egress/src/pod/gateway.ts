@@ -8,17 +8,17 @@ import { identityFiles, podPorts, podProtocols, serverIdentity } from '@berth/co
 import type { Logger } from '@berth/runtime/process/logger.ts'
 
 const retryMilliseconds = 20
-/** From the start of the egress container to the first process of the machine's, whose image may be on its way. */
+/** From the start of the egress container to the first process of the machine, whose image may still be downloading. */
 const startLimitMilliseconds = 60_000
 const handshakeLimitMilliseconds = 10_000
 
 interface GatewayOptions {
-  /** Holds the identity of this machine; replaced when it is renewed. */
+  /** Contains the identity of this machine; replaced when it is renewed. */
   readonly identityFolder: string
   readonly controlSocket: string
   readonly port: number
   readonly logger: Logger
-  /** Where the machine's container listens. */
+  /** The ports of the machine's container. */
   readonly ports?: { readonly agent: number; readonly supervisor: number }
 }
 
@@ -28,8 +28,8 @@ interface Gateway {
 }
 
 /**
- * The only listener of a pod. Servers alone get through, by their certificate; what they want to speak to, they name by
- * ALPN. It is in the egress container, so that the machine's programs never see the key of the machine's identity.
+ * The only listener of a pod. Only servers are admitted, by their certificate; they choose the destination by ALPN. It
+ * runs in the egress container, so that programs of the machine never see the private key of its identity.
  */
 export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   const { identityFolder, controlSocket, port, logger, ports = podPorts } = options
@@ -85,7 +85,7 @@ function readIdentity(folder: string): SecureContextOptions {
   return { ca: read(identityFiles.authority), cert: read(identityFiles.certificate), key: read(identityFiles.key) }
 }
 
-/** The cluster replaces a link in the folder when the identity was renewed. */
+/** The cluster replaces a link in the folder when the identity is renewed. */
 function followIdentity(folder: string, server: Server, logger: Logger): FSWatcher {
   return watch(folder, () => {
     try {
@@ -106,7 +106,7 @@ async function relay(client: TLSSocket, destination: NetConnectOpts): Promise<vo
   far.pipe(client)
 }
 
-/** The machine's container may be still on its way, and the one that connects waits for it. */
+/** Retries while the machine's container is starting; the client waits. */
 async function connectPatiently(client: TLSSocket, destination: NetConnectOpts): Promise<Socket | undefined> {
   const deadline = performance.now() + startLimitMilliseconds
   while (!client.destroyed && performance.now() < deadline) {

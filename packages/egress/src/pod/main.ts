@@ -8,7 +8,10 @@ import { createApp } from '../app.ts'
 import { WorkerPool } from '../workers/worker-pool.ts'
 import { openGateway } from './gateway.ts'
 
-/** The process of a pod's egress container: the way out of the machine beside it, and the way in for servers. */
+/**
+ * The process of a pod's egress container: outgoing connections of the machine beside it, and incoming ones from
+ * servers.
+ */
 
 const stopLimitMilliseconds = 1_000
 
@@ -21,7 +24,7 @@ process.umask(0o077)
 const controlSocket = join(await mkdtemp(join(tmpdir(), 'egress-')), 'control.sock')
 process.umask(0o177)
 const workers = new WorkerPool({ logger, workers: 1, hasSpare: false })
-// The cluster starts an egress that has ended, and ends it with its pod: nothing else does.
+// The cluster restarts this container and ends it with its pod, so nothing has to end it here.
 const app = createApp({ workers, build: 'pod', onEnd: () => {}, logger })
 await app.listen({ path: controlSocket })
 shutdown.add('the workers', () => workers.close())

@@ -15,7 +15,7 @@ const sparePauseMilliseconds = 1_000
 interface WorkerPoolOptions {
   readonly logger: Logger
   readonly workers: number | undefined
-  /** Whether one is always ready to replace a worker that ends; it takes the memory of a process. */
+  /** Whether a spare is always ready to replace a worker that ends; it takes the memory of a process. */
   readonly hasSpare?: boolean
 }
 

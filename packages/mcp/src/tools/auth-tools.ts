@@ -20,8 +20,8 @@ export const manageAuthConnections: Tool = {
   name: 'manage_auth_connections',
   toolset: 'auth_connections',
   help:
-    'Connections keep a profile logged in to a site. login begins a flow, wait returns when it needs something or is over, ' +
-    'submit gives what it asks for. A person can finish it at hosted_url.',
+    'Connections keep a profile logged in to a site. login begins a flow, wait returns when it needs input or has ended, ' +
+    'submit sends that input. A person can finish it at hosted_url.',
   isOfProject: true,
   input: {
     ...pageInput,
@@ -41,12 +41,12 @@ export const manageAuthConnections: Tool = {
     proxy_id: text,
     proxy_name: text,
     domain_filter: text,
-    fields: z.record(z.string(), z.string()).optional().describe('submit: values by the names of the fields.'),
+    fields: z.record(z.string(), z.string()).optional().describe('submit: values by field name.'),
     mfa_option_id: text,
     sso_button_selector: text,
     wait_seconds: z.int().min(1).max(30).optional(),
     required_flow_type: z.enum(['LOGIN', 'REAUTH']).optional(),
-    flow_checkpoint: text.describe('wait: of the last answer. It waits until something else is so.'),
+    flow_checkpoint: text.describe('wait: from the last response. It waits for a change.'),
   },
   actions: {
     create: {
@@ -57,7 +57,7 @@ export const manageAuthConnections: Tool = {
     list: {
       endpoint: at(listAuthConnections),
       request: (args) => ({ query: { ...pick(args, 'limit', 'offset', 'profile_name'), domain: args.domain_filter } }),
-      hint: 'There is no connection. The action create makes one.',
+      hint: 'There is no connection. The action create adds one.',
     },
     get: { endpoint: at(getAuthConnection), needs: ['id'], request: byConnection },
     delete: { endpoint: at(deleteAuthConnection), needs: ['id'], request: byConnection },
@@ -95,7 +95,7 @@ function connectionFields(args: Arguments): Record<string, unknown> {
   }
 }
 
-/** Answers when the flow waits for something, is over, or is no longer at the checkpoint. */
+/** Returns when the flow waits for input, has ended, or has left the checkpoint. */
 async function wait(args: Arguments, api: Api): Promise<unknown> {
   const end = performance.now() + (args.wait_seconds ?? defaultWaitSeconds) * 1_000
   for (;;) {

@@ -36,7 +36,7 @@ export const browserSettings = {
   extension_name: z.string().optional(),
 } as const
 
-/** Their fields in a request. */
+/** Converts these settings to fields of a request. */
 export function browserFields(args: Arguments): Record<string, unknown> {
   const profile = unlessEmpty({ id: args.profile_id, name: args.profile_name, save_changes: args.save_profile_changes })
   const viewport = unlessEmpty({
@@ -101,7 +101,7 @@ export const manageBrowsers: Tool = {
     telemetry_network: z.boolean().optional(),
     telemetry_page: z.boolean().optional(),
     telemetry_interaction: z.boolean().optional(),
-    categories: z.array(z.string()).optional().describe('get_telemetry: of these categories.'),
+    categories: z.array(z.string()).optional().describe('get_telemetry: only these categories.'),
     since: z.string().optional().describe('get_telemetry: a time, or a duration such as 5m.'),
     until: z.string().optional(),
     order: z.enum(['asc', 'desc']).optional(),
@@ -123,7 +123,7 @@ export const manageBrowsers: Tool = {
     list: {
       endpoint: at(listBrowsers),
       request: (args) => ({ query: pick(args, 'limit', 'offset', 'status', 'query', 'region') }),
-      hint: 'There is no session. The action create makes one.',
+      hint: 'There is no session. The action create starts one.',
     },
     get: { endpoint: at(getBrowser), needs: ['session_id'], request: bySession },
     get_telemetry: { endpoints: [at(listTelemetryEvents)], needs: ['session_id'], run: readTelemetry },
@@ -165,7 +165,7 @@ async function readTelemetry(args: Arguments, api: Api): Promise<unknown> {
     },
   })
   if (isCompact) return { ...list, items: list.items.map(withoutBulk) }
-  if (JSON.stringify(list).length > maxRawBytes) throw new Error('the events have more than 1 MiB: ask for fewer')
+  if (JSON.stringify(list).length > maxRawBytes) throw new Error('the events exceed 1 MiB: request fewer')
   return list
 }
 

@@ -1,11 +1,11 @@
 import { getAuthContext } from '@berth/contract/auth/auth-endpoints.ts'
 import { at, type Tool } from '../tool.ts'
 
-/** Always there: no toolset turns it off. */
+/** Always available: no toolset contains it. */
 export const contextTool: Tool = {
   name: 'get_connection_context',
   toolset: undefined,
-  help: 'Tells the organization, the scope of the API key, and the project of this connection.',
+  help: 'Returns the organization, the scope of the API key, and the project of this connection.',
   isOfProject: false,
   input: {},
   actions: {

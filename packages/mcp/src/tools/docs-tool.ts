@@ -6,7 +6,7 @@ export function docsTool(docs: DocsSearch): Tool {
   return {
     name: 'search_docs',
     toolset: 'docs',
-    help: 'Searches the documentation of berth and returns the sections that fit best.',
+    help: 'Searches the documentation of berth and returns the best matching sections.',
     isOfProject: false,
     input: { query: z.string() },
     actions: { endpoints: [], run: async ({ query }) => docs.find(query) },

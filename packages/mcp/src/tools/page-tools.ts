@@ -22,13 +22,13 @@ import { type Arguments, at, byId, Content, pick, type Tool } from '../tool.ts'
 const text = z.string().optional()
 const page = {
   session_id: z.string().describe('Id or name of the session.'),
-  tab_id: text.describe('Default: the tab in front.'),
+  tab_id: text.describe('Default: the front tab.'),
 }
 const ref = z.string().describe('The element, as snapshot names it: e5.')
 const bySession = byId('session_id')
 const maxDownloadBytes = 100 * 1024
 
-/** A request whose fields are those of the arguments. */
+/** A request whose fields have the names of the arguments. */
 function request(...names: readonly string[]) {
   return (args: Arguments) => ({ ...bySession(args), body: pick(args, 'tab_id', ...names) })
 }
@@ -73,12 +73,12 @@ async function readDownload(args: Arguments, api: Api): Promise<unknown> {
   return bytes.equals(Buffer.from(content)) ? say(content) : { base64: bytes.toString('base64') }
 }
 
-/** Tools for a model that works in a page without code. Their answers are short text. */
+/** Tools for a model that works in a page without code. They return short text. */
 export const pageTools: readonly Tool[] = [
   tool(
     'snapshot',
     'Reads the page as text, a line for each element, with references such as e5 for the other tools. With changes: true ' +
-      'only what is new or gone since the last snapshot, which is much shorter.',
+      'only lines added or removed since the last snapshot, which is much shorter.',
     { changes: z.boolean().optional(), interactive: z.boolean().optional(), max_chars: z.int().optional() },
     {
       endpoint: at(snapshotPage),
@@ -107,7 +107,7 @@ export const pageTools: readonly Tool[] = [
   ),
   tool(
     'type',
-    'Types into a field, in place of what it has. submit presses Enter afterwards.',
+    'Types into a field, replacing its content. submit presses Enter afterwards.',
     { ref, text: z.string(), append: z.boolean().optional(), submit: z.boolean().optional() },
     { endpoint: at(typeIntoElement), request: request('ref', 'text', 'append', 'submit') },
   ),
@@ -125,13 +125,13 @@ export const pageTools: readonly Tool[] = [
   ),
   tool(
     'upload',
-    'Gives files of the session to a file field.',
+    'Selects files of the session in a file field.',
     { ref, paths: z.array(z.string()) },
     { endpoint: at(uploadToElement), request: request('ref', 'paths') },
   ),
   tool(
     'wait_for',
-    'Waits until the page shows a text, or shows it no longer, or has a URL.',
+    'Waits until the page shows a text, no longer shows it, or has a URL.',
     { text, text_gone: text, url: text, timeout_ms: z.int().optional() },
     {
       endpoint: at(waitForPage),
@@ -158,7 +158,7 @@ export const pageTools: readonly Tool[] = [
   ),
   tool(
     'screenshot',
-    'Takes a picture of the page. Elements of the last snapshot have their references on it.',
+    'Takes a screenshot of the page, marked with the references of the last snapshot.',
     { marks: z.boolean().optional() },
     {
       endpoint: at(takeMarkedScreenshot),
@@ -172,7 +172,7 @@ export const pageTools: readonly Tool[] = [
   ),
   tool(
     'download',
-    'Lists what pages have downloaded, or reads one file of it.',
+    'Lists files that pages have downloaded, or reads one of them.',
     { name: text },
     { endpoints: [listDownloads, getDownload].map(at), run: readDownload },
   ),

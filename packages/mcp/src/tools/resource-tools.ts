@@ -112,7 +112,7 @@ export const resourceTools: readonly Tool[] = [
       list: {
         endpoint: at(listProfiles),
         request: (args) => ({ query: { ...page(args), ...pick(args, 'query') } }),
-        hint: 'There is no profile. The action setup makes one.',
+        hint: 'There is no profile. The action setup creates one.',
       },
       get: { endpoint: at(getProfile), needs: ['profile_name|profile_id'], request: profileOf },
       rename: {
@@ -126,7 +126,7 @@ export const resourceTools: readonly Tool[] = [
   {
     name: 'manage_projects',
     toolset: 'projects',
-    help: 'Projects separate the sessions and the things of an organization, each with limits of its own.',
+    help: 'Projects separate the sessions and resources of an organization. Each has its own limits.',
     isOfProject: false,
     input: {
       ...pageInput,
@@ -167,7 +167,7 @@ export const resourceTools: readonly Tool[] = [
   {
     name: 'manage_api_keys',
     toolset: 'api_keys',
-    help: 'API keys of the organization. The key itself is in the answer of create alone.',
+    help: 'API keys of the organization. Only the response of create contains the key itself.',
     isOfProject: false,
     input: { ...pageInput, api_key_id: text, name: text, project_id: text, days_to_expire: z.int().optional() },
     actions: {
@@ -291,7 +291,7 @@ export const resourceTools: readonly Tool[] = [
   {
     name: 'manage_credentials',
     toolset: 'credentials',
-    help: 'Credentials for logins. Their values are never in an answer.',
+    help: 'Credentials for logins. Responses never contain their values.',
     isOfProject: true,
     input: {
       ...pageInput,

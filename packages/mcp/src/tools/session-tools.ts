@@ -29,7 +29,7 @@ const bySession = byId('session_id')
 /** The time that Playwright code may take, in seconds. */
 const playwrightSeconds = 60
 
-/** Actions that the browser does in one batch. The others return something, and come after them. */
+/** Actions that can be sent in one batch. The others return a result, and run after them. */
 const batched = ['click_mouse', 'move_mouse', 'type_text', 'press_key', 'scroll', 'drag_mouse', 'set_cursor', 'sleep']
 const returning = ['write_clipboard', 'read_clipboard', 'screenshot', 'get_mouse_position'] as const
 
@@ -103,13 +103,17 @@ export const sessionTools: readonly Tool[] = [
         needs: ['replay_id'],
         request: (args) => ({ params: { id_or_name: args.session_id, replay_id: args.replay_id } }),
       },
-      list: { endpoint: at(listReplays), request: bySession, hint: 'There is no replay. The action start makes one.' },
+      list: {
+        endpoint: at(listReplays),
+        request: bySession,
+        hint: 'There is no replay. The action start records one.',
+      },
     },
   },
   {
     name: 'manage_apps',
     toolset: 'apps',
-    help: 'Apps that run beside the browsers: their versions, deployments and invocations. invoke answers at once with an id.',
+    help: 'Apps that run beside the browsers: their versions, deployments and invocations. invoke returns an id immediately.',
     isOfProject: true,
     input: {
       ...pageInput,
@@ -125,7 +129,7 @@ export const sessionTools: readonly Tool[] = [
       list_apps: {
         endpoint: at(listApps),
         request: (args) => ({ query: pick(args, 'limit', 'offset', 'app_name', 'version', 'query') }),
-        hint: 'There is no app. berth deploy sends one.',
+        hint: 'There is no app. berth deploy uploads one.',
       },
       invoke: {
         endpoint: at(createInvocation),
@@ -158,7 +162,7 @@ export const sessionTools: readonly Tool[] = [
     name: 'computer_action',
     toolset: 'computer',
     help:
-      'Mouse, keyboard, clipboard and pictures of a session, several actions in order. Each has a type and a field of the ' +
+      'Mouse, keyboard, clipboard and screenshots of a session, several actions in order. Each has a type and a field of the ' +
       'same name with its settings: {"type":"click_mouse","click_mouse":{"x":10,"y":20}}. Those that return something ' +
       '(screenshot, read_clipboard, get_mouse_position) come last.',
     isOfProject: true,

@@ -1,6 +1,6 @@
 import type { Entry } from 'yauzl'
 
-/** What a member of an archive becomes on disk. */
+/** A member of an archive, as it is unpacked. */
 export interface ArchiveEntry {
   /** A relative path of plain names, without empty names, `.` and `..`. */
   readonly path: string
@@ -32,13 +32,13 @@ export class BadArchive extends Error {
 export function readEntry(entry: Entry): ArchiveEntry | undefined {
   const named = shorten(entry.fileName)
   if (entry.isEncrypted()) throw new BadArchive(`${named} is encrypted`)
-  if (!entry.canDecodeFileData()) throw new BadArchive(`${named} is packed by an unknown method`)
+  if (!entry.canDecodeFileData()) throw new BadArchive(`${named} is compressed by an unknown method`)
 
   const path = plainPath(entry.fileName)
   if (path === '') return undefined
   const mode = entry.versionMadeBy >>> 8 === madeByUnix ? entry.externalFileAttributes >>> 16 : 0
   const kind = entry.fileName.endsWith('/') ? 'folder' : kinds.get((mode & modeMask) as 0)
-  if (!kind) throw new BadArchive(`${named} is no file, folder or link`)
+  if (!kind) throw new BadArchive(`${named} is neither a file, a folder nor a link`)
   return { path, kind, isExecutable: (mode & 0o100) !== 0, sizeBytes: entry.uncompressedSize }
 }
 
@@ -49,7 +49,7 @@ function plainPath(fileName: string): string {
   const names = fileName.split('/').filter((name) => name !== '' && name !== '.')
   for (const name of names) {
     if (name === '..') throw new BadArchive(`${named} leads out of the archive`)
-    if (name.includes('\0') || !name.isWellFormed()) throw new BadArchive(`${named} is no possible name`)
+    if (name.includes('\0') || !name.isWellFormed()) throw new BadArchive(`${named} is not a valid name`)
     if (Buffer.byteLength(name) > maxNameBytes) throw new BadArchive(`${named} is too long a name`)
   }
   const path = names.join('/')
@@ -70,14 +70,14 @@ export function checkLinkTarget(path: string, target: string): void {
   if (target.startsWith('/') || levels > path.split('/').length - 1) {
     throw new BadArchive(`${named} is a link that leads out of the archive`)
   }
-  if (names.slice(levels).includes('..')) throw new BadArchive(`${named} is a link that goes back on its way`)
+  if (names.slice(levels).includes('..')) throw new BadArchive(`${named} is a link with .. after a name`)
 }
 
 /** Rejects duplicate names and members below a file or link: they could escape the folder or hide another member. */
 export function checkTree(entries: readonly ArchiveEntry[]): void {
   const byPath = new Map<string, ArchiveEntry>()
   for (const entry of entries) {
-    if (byPath.has(entry.path)) throw new BadArchive(`it holds ${shorten(entry.path)} twice`)
+    if (byPath.has(entry.path)) throw new BadArchive(`it contains ${shorten(entry.path)} twice`)
     byPath.set(entry.path, entry)
   }
   for (const { path } of entries) {

@@ -57,7 +57,7 @@ export class Archive implements AsyncDisposable {
   /** Streams the content of a file. Fails with a BadArchive when the content does not match the directory. */
   async read(path: string): Promise<Readable> {
     const entry = this.#packed.get(path)
-    if (!entry) throw new Error(`the archive holds no ${path}`)
+    if (!entry) throw new Error(`the archive does not contain ${path}`)
     return openEntry(this.#zip, entry)
   }
 
@@ -75,7 +75,7 @@ export class Archive implements AsyncDisposable {
 }
 
 async function readEntries(zip: ZipFile, limits: ArchiveLimits, packed: Map<string, Entry>): Promise<ArchiveEntry[]> {
-  if (zip.entryCount > limits.maxEntries) throw new BadArchive(`it holds more than ${limits.maxEntries} files`)
+  if (zip.entryCount > limits.maxEntries) throw new BadArchive(`it contains more than ${limits.maxEntries} files`)
   const entries: ArchiveEntry[] = []
   let unpackedBytes = 0
   try {
@@ -84,7 +84,7 @@ async function readEntries(zip: ZipFile, limits: ArchiveLimits, packed: Map<stri
       if (!entry) continue
       unpackedBytes += entry.sizeBytes
       if (unpackedBytes > limits.maxUnpackedBytes) {
-        throw new BadArchive(`unpacked it is larger than ${limits.maxUnpackedBytes} bytes`)
+        throw new BadArchive(`its unpacked size is larger than ${limits.maxUnpackedBytes} bytes`)
       }
       entries.push(entry)
       if (!packed.has(entry.path)) packed.set(entry.path, packedEntry)
@@ -92,12 +92,12 @@ async function readEntries(zip: ZipFile, limits: ArchiveLimits, packed: Map<stri
   } catch (error) {
     refuse(error)
   }
-  if (!entries.some(({ kind }) => kind === 'file')) throw new BadArchive('it holds no file')
+  if (!entries.some(({ kind }) => kind === 'file')) throw new BadArchive('it contains no file')
   return entries
 }
 
 async function readLink(zip: ZipFile, path: string, entry: Entry): Promise<string> {
-  if (entry.uncompressedSize > maxLinkTargetBytes) throw new BadArchive('it holds a link that is too long')
+  if (entry.uncompressedSize > maxLinkTargetBytes) throw new BadArchive('it contains a link that is too long')
   const target = (await buffer(await openEntry(zip, entry))).toString()
   checkLinkTarget(path, target)
   return target

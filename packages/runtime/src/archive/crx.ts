@@ -12,9 +12,9 @@ const maxHeaderBytes = 1024 * 1024
 export function zipOffsetOfCrx(head: Uint8Array): number {
   const view = Buffer.from(head.buffer, head.byteOffset, head.byteLength)
   if (view.length < fixedHeaderBytes || view.toString('latin1', 0, 4) !== magic) {
-    throw new BadArchive('it is no packed extension (CRX)')
+    throw new BadArchive('it is not a packed extension (CRX)')
   }
-  if (view.readUInt32LE(4) !== 3) throw new BadArchive('it is packed in an outdated way: CRX3 is needed')
+  if (view.readUInt32LE(4) !== 3) throw new BadArchive('its format is outdated: CRX3 is required')
   const headerBytes = view.readUInt32LE(8)
   if (headerBytes > maxHeaderBytes) throw new BadArchive('the header of the packed extension is too long')
   return fixedHeaderBytes + headerBytes

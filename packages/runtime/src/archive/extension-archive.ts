@@ -45,7 +45,7 @@ function findRoot(archive: Archive): string | undefined {
   tops.delete('.DS_Store')
   const [top] = tops
   if (tops.size === 1 && top !== undefined && manifests.has(`${top}/${manifestName}`)) return top
-  throw new BadArchive(`it holds no ${manifestName}, neither at its root nor in a single top-level folder`)
+  throw new BadArchive(`it contains no ${manifestName}, neither at its root nor in a single top-level folder`)
 }
 
 function below(root: string | undefined, name: string): string {
@@ -67,7 +67,7 @@ async function readManifest(archive: Archive, path: string): Promise<Manifest> {
     throw new BadArchive(`its ${manifestName} is not JSON`, { cause })
   }
   if (typeof manifest !== 'object' || manifest === null || Array.isArray(manifest)) {
-    throw new BadArchive(`its ${manifestName} is no object`)
+    throw new BadArchive(`its ${manifestName} is not an object`)
   }
   if (manifest.manifest_version !== 2 && manifest.manifest_version !== 3) {
     throw new BadArchive(`its ${manifestName} must have a manifest_version of 2 or 3`)

@@ -15,8 +15,10 @@ export async function mergeFolder(from: string, into: string): Promise<void> {
 async function checkMerge(from: string, into: string, place: string): Promise<void> {
   for (const { name, isFolder, there } of await compare(from, into)) {
     const named = JSON.stringify(`${place}${name}`)
-    if (isFolder && there && there !== 'folder') throw new BadArchive(`${named} is a folder in it and a ${there} there`)
-    if (!isFolder && there === 'folder') throw new BadArchive(`${named} is a folder there and none in it`)
+    if (isFolder && there && there !== 'folder')
+      throw new BadArchive(`${named} is a folder in the archive but a ${there} in the target`)
+    if (!isFolder && there === 'folder')
+      throw new BadArchive(`${named} is a folder in the target but not in the archive`)
     if (isFolder && there) await checkMerge(join(from, name), join(into, name), `${place}${name}/`)
   }
 }
@@ -32,7 +34,7 @@ async function merge(from: string, into: string): Promise<void> {
 interface Member {
   readonly name: string
   readonly isFolder: boolean
-  /** What exists under that name in the other folder. */
+  /** What exists under that name in the target folder. */
   readonly there: 'folder' | 'link' | 'file' | undefined
 }
 

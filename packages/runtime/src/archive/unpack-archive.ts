@@ -27,7 +27,7 @@ export async function unpackArchive(archive: Archive, { folder, root }: UnpackOp
     for (const { entry, place } of members) {
       if (entry.kind !== 'link') continue
       const leadsTo = archive.links.get(entry.path) ?? ''
-      checkLinkTarget(place, leadsTo) // Checked again, because paths below the root have fewer levels.
+      checkLinkTarget(place, leadsTo) // Checked again: below `root`, paths have fewer levels.
       await symlink(leadsTo, join(folder, place))
     }
   } catch (error) {

@@ -1,4 +1,4 @@
-/** Wakes all who wait for something to change. A wait that has ended leaves nothing behind, however many follow it. */
+/** Wakes everyone who waits for a change. A finished wait leaves no listener behind on its signal. */
 export class Changes {
   readonly #waiting = new Set<() => void>()
 
@@ -8,7 +8,7 @@ export class Changes {
     for (const wake of waiting) wake()
   }
 
-  /** Resolves with the next change, or when the signal aborts. */
+  /** Resolves at the next change, or when the signal aborts. */
   next(signal: AbortSignal): Promise<void> {
     if (signal.aborted) return Promise.resolve()
     return new Promise((resolve) => {
@@ -22,7 +22,7 @@ export class Changes {
     })
   }
 
-  /** How many wait. */
+  /** The number of waiting callers. */
   get size(): number {
     return this.#waiting.size
   }

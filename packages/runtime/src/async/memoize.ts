@@ -1,4 +1,7 @@
-/** Does the work for the first caller, and gives every other one its result. After a failure the next caller has it done again. */
+/**
+ * Does the work for the first caller and returns the same result to every later one. After a failure, the next caller
+ * starts the work again.
+ */
 export function memoize<Value>(work: () => Promise<Value>): () => Promise<Value> {
   let result: Promise<Value> | undefined
   return () => {

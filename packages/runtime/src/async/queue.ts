@@ -3,8 +3,8 @@ export class Queue {
   #last: Promise<void> = Promise.resolve()
 
   /**
-   * Resolves or rejects as the work does; a failure does not keep later work from running. A caller whose signal aborts
-   * while it waits gives up its place, and rejects with the signal's reason; work that runs goes on.
+   * Settles as the work does. A failure does not affect later work. If the signal aborts before the work starts, the
+   * work is skipped and the promise rejects with the signal's reason. Work that has started continues.
    */
   run<Result>(work: () => Promise<Result>, signal?: AbortSignal): Promise<Result> {
     if (signal?.aborted) return Promise.reject(signal.reason)

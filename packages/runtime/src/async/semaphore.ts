@@ -1,4 +1,4 @@
-/** Admits a limited number of holders at a time; others wait in the order in which they came. */
+/** Admits a limited number of holders at a time. Others wait in the order of their calls. */
 export class Semaphore {
   readonly #limit: number
   readonly #waiting: (() => void)[] = []
@@ -8,7 +8,7 @@ export class Semaphore {
     this.#limit = limit
   }
 
-  /** How many wait. */
+  /** The number of waiting callers. */
   get waiting(): number {
     return this.#waiting.length
   }
@@ -24,7 +24,7 @@ export class Semaphore {
     this.#waiting.push(turn.resolve)
     const giveUp = () => {
       const index = this.#waiting.indexOf(turn.resolve)
-      if (index === -1) return // It was admitted at the same moment.
+      if (index === -1) return // Already admitted.
       this.#waiting.splice(index, 1)
       turn.reject(signal?.reason)
     }
@@ -32,7 +32,7 @@ export class Semaphore {
     await turn.promise.finally(() => signal?.removeEventListener('abort', giveUp))
   }
 
-  /** Admits the caller who has waited longest. */
+  /** Admits the caller that has waited longest. */
   release(): void {
     const next = this.#waiting.shift()
     if (next) next()

@@ -1,6 +1,6 @@
 /**
- * Waits for all, also when one fails, and then throws the first failure. Where a failure is cleaned up after, nothing
- * may still be at work meanwhile.
+ * Waits until all promises have settled, even when one fails, and then throws the first failure. Use it when the
+ * cleanup after a failure must not run while other work still does.
  */
 export async function settleAll<Results extends readonly unknown[]>(
   promises: readonly [...{ [Index in keyof Results]: Promise<Results[Index]> | Results[Index] }],

@@ -13,7 +13,7 @@ export async function makeFolders(path: string): Promise<string | undefined> {
     try {
       await makeFolder(folder)
     } catch (error) {
-      for (const made of missing.slice(0, index).toReversed()) await rmdir(made).catch(() => {}) // Another process uses it by now.
+      for (const made of missing.slice(0, index).toReversed()) await rmdir(made).catch(() => {}) // Already in use.
       throw error
     }
   }

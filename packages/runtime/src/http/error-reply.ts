@@ -23,7 +23,7 @@ export function errorBody(error: BerthError): ErrorBody {
   }
 }
 
-/** Sentences quote what the caller sent, which may be long. */
+/** Messages quote what the caller sent, which may be long. */
 function shortened(message: string): string {
   return message.length > maxMessageLength ? `${message.slice(0, maxMessageLength).toWellFormed()}…` : message
 }
@@ -56,7 +56,7 @@ export function sendError(reply: FastifyReply, error: BerthError): FastifyReply 
   reply.headers(retryHeaders(error))
   // The rest of the body may still arrive and must not be read as a request.
   if (error.code === 'request_timeout') reply.header('connection', 'close')
-  // The framework would hang up at once, and who still sends would never see the answer.
+  // The framework would close the connection at once, and a client that still sends would never see the response.
   if (error.code === 'body_too_large') reply.removeHeader('connection')
   return reply.code(error.status).header('content-type', 'application/json; charset=utf-8').send(errorBody(error))
 }

@@ -7,7 +7,7 @@ import { type TestContext, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { eventDataOf, sendEvents } from './event-stream.ts'
 
-/** A client of a server that answers as the test says. */
+/** Requests from a server that responds as the test defines. */
 async function request(
   context: TestContext,
   answer: (response: ServerResponse, signal: AbortSignal) => Promise<unknown>,
@@ -61,7 +61,7 @@ test('a reader that stands still holds up its source and gets no keep-alives on 
     return sendEvents(answer, flood(), { keepAliveMilliseconds: 5 })
     async function* flood() {
       while (!signal.aborted && made < 5_000) {
-        // As a source that has its events from elsewhere: nothing else would run in between.
+        // Like a source that waits for its events. Without it nothing else would run in between.
         await turn()
         yield { number: ++made, padding }
       }
@@ -130,7 +130,7 @@ async function* failing(): AsyncGenerator<object> {
   throw new Error('the source broke')
 }
 
-/** Long enough for whatever is under way to go on. */
+/** Long enough for pending work to continue. */
 async function quiet(): Promise<void> {
   for (let count = 0; count < 200; count++) await turn()
 }

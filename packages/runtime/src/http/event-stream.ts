@@ -21,15 +21,16 @@ const dataPrefix = 'data: '
 
 export interface EventStreamOptions {
   readonly keepAliveMilliseconds?: number
-  /** The id of an event, by which a reader resumes. */
+  /** The id of an event, with which a reader resumes. */
   readonly idOf?: (event: object) => number
-  /** The type of an event, for readers that look for it outside of the data. */
+  /** The type of an event, for readers that expect it outside of the data. */
   readonly nameOf?: (event: { readonly event?: string }) => string | undefined
 }
 
 /**
- * The events as text. An array is several at once, each as JSON. It asks its source for one event after another, and only as fast as it is read itself: of a
- * reader that is slow, or stands still, no more than one of them waits here. What is lost meanwhile is the source's to say.
+ * Formats events as text. An array is several events, each already JSON. Requests one event at a time, and the next
+ * only when the reader has taken the last: a slow reader holds back at most one event here. The source has to report
+ * what is lost meanwhile.
  */
 export function toEventStream(events: AsyncIterable<object>, options: EventStreamOptions = {}): Readable {
   return toReadable(toText(events, options), options)
@@ -66,11 +67,11 @@ async function* textOf(
       }
     }
   } finally {
-    source.return(undefined).catch(() => {}) // Not waited for: one that hears no signal might never come to its end.
+    source.return(undefined).catch(() => {}) // Not awaited: a source that ignores its signal might never end.
   }
 }
 
-/** One question to the source. However long its answer takes, waiting for it again and again costs nothing. */
+/** One request to the source. Waiting for its result repeatedly adds no handlers. */
 class NextEvent {
   readonly result: Promise<IteratorResult<string>>
   #hasSettled = false
@@ -98,8 +99,8 @@ class NextEvent {
 }
 
 /**
- * Answers with the events, until they end or their reader leaves. A source that fails breaks the answer off, so that
- * nobody takes it for a whole one, and rejects.
+ * Sends the events until they end or the reader disconnects. When the source fails, the response is cut off, so that
+ * nobody takes it for complete, and the promise rejects.
  */
 export async function sendEvents(
   response: ServerResponse,
@@ -124,7 +125,7 @@ async function* hearFailure(events: AsyncGenerator<string>, hear: (error: unknow
   }
 }
 
-/** The data of a line of a stream of our own making, if it has any. */
+/** The data of one line of a stream that `toEventStream` wrote, if the line has any. */
 export function eventDataOf(line: string): string | undefined {
   return line.startsWith(dataPrefix) ? line.slice(dataPrefix.length) : undefined
 }

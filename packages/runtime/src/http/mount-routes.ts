@@ -7,16 +7,16 @@ import { pathOf } from './error-reply.ts'
 import { sendEvents } from './event-stream.ts'
 
 interface MountedRoute extends Route {
-  /** It answers with server-sent events. */
+  /** The response is a stream of server-sent events. */
   readonly isStream?: true
 }
 
 export type RouteHandler = (request: IncomingMessage, response: ServerResponse) => Promise<void> | void
-/** Whatever it throws before its first event is an error answer. The signal aborts when the reader has left. */
+/** An error before the first event becomes an error response. The signal aborts when the reader disconnects. */
 export type StreamHandler = (request: IncomingMessage, signal: AbortSignal) => AsyncIterable<object>
 export type UpgradeHandler = (request: IncomingMessage, socket: Socket, head: Buffer) => void
 
-/** One handler for every route that is declared. */
+/** One handler for each declared route. */
 export type RouteHandlers<Routes> = {
   readonly [Name in keyof Routes]: Routes[Name] extends { readonly isStream: true } ? StreamHandler : RouteHandler
 }
@@ -26,15 +26,15 @@ interface MountRoutesOptions<Routes, Name extends string> {
   readonly handlers: RouteHandlers<Routes>
   readonly upgrades: readonly Upgrade<Name>[]
   readonly upgradeHandlers: Readonly<Record<Name, UpgradeHandler>>
-  /** Takes websockets that are not declared. */
+  /** Handles WebSockets that are not declared. */
   readonly refuseUpgrade: UpgradeHandler
-  /** Answers where a handler failed; of a stream whose head is out there is nothing left to answer. */
+  /** Responds when a handler fails. Must check whether the response has started: nothing can be sent then. */
   readonly replyWithError: (request: IncomingMessage, response: ServerResponse, thrown: unknown) => Promise<void>
 }
 
 /**
- * Serves what is declared on Node's bare server: requests, streams and websockets. For processes that cannot afford a
- * framework; the server has `mount`.
+ * Serves declared requests, streams and WebSockets on a plain Node.js server, for processes that cannot afford a
+ * framework. The server uses `mount`.
  */
 export function mountRoutes<Routes extends Readonly<Record<string, MountedRoute>>, Name extends string>(
   server: Server,

@@ -33,7 +33,8 @@ export type Handler<
 
 /**
  * A paged endpoint returns a page, whose items become the array of the response. An endpoint with `replyType` returns
- * nothing when there is nothing to send yet, and one that declares 204 beside its reply returns `undefined` for it.
+ * `undefined` when it has nothing to send yet. An endpoint that declares 204 in addition to its JSON response returns
+ * `undefined` for it.
  */
 type HandlerResult<Reply> = undefined | DeclaredResult<Reply>
 
@@ -43,9 +44,9 @@ type DeclaredResult<Reply> = Reply extends readonly (infer Item)[]
     ? void | BinaryResponse
     : Reply
 
-/** The status of an endpoint with `replyType` whose handler returns nothing. */
+/** The status when the handler of an endpoint with `replyType` returns nothing. */
 const nothingYet = 202
-/** That of an endpoint that declares it beside its JSON reply, when its handler returns nothing. */
+/** The status when the handler of an endpoint with a JSON response returns nothing. The endpoint declares it. */
 const noContent = 204
 
 /** The response of an endpoint with `replyType`. */
@@ -53,7 +54,7 @@ export interface BinaryResponse {
   readonly content: Readable
   /** Absent when it is not known in advance. */
   readonly sizeBytes?: number
-  /** When it is not the endpoint's, as for a part of the content. */
+  /** Differs from the endpoint's status for a part of the content. */
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>
 }
@@ -74,7 +75,7 @@ interface MountOptions {
 }
 
 interface StreamMountOptions<Event> extends MountOptions, Pick<EventStreamOptions, 'nameOf'> {
-  /** The id of an event, by which a reader resumes. */
+  /** The id of an event, with which a reader resumes. */
   readonly idOf?: (event: Event) => number
 }
 
@@ -104,7 +105,7 @@ export function mount<
   })
 }
 
-/** Serves a stream: the same, and each event goes out as soon as its reader has taken the one before. */
+/** Serves a stream like `mount`. Each event is sent when the reader has taken the one before. */
 export function mountStream<Params extends z.ZodType, Query extends z.ZodType, Event extends z.ZodType>(
   app: FastifyInstance,
   endpoint: Endpoint<Params, Query, z.ZodUndefined, Event>,
@@ -119,9 +120,9 @@ export function mountStream<Params extends z.ZodType, Query extends z.ZodType, E
   }
   mountRoute(app, endpoint, options, async (call, reply) => {
     const events = (await handler(call)) as AsyncIterable<object>
-    // Its head goes out before its first event.
+    // Sends the headers before the first event.
     reply.raw.once('pipe', () => reply.raw.flushHeaders())
-    // Its end, whatever the reason, is no other request's affair: Fastify breaks the answer off and logs why.
+    // A failure of the source ends only this response: Fastify cuts it off and logs the reason.
     return reply.code(endpoint.status).headers(eventStreamHeaders).send(toEventStream(events, about))
   })
 }
@@ -189,5 +190,5 @@ export function abortedByClient({ raw }: FastifyReply): AbortSignal {
   return controller.signal
 }
 
-/** One for each response, whoever asks. */
+/** One signal for each response, however often it is requested. */
 const clientSignals = new WeakMap<ServerResponse, AbortSignal>()

@@ -79,7 +79,7 @@ for (const [what, written, message] of [
       ['files[2][path]', 'x'],
       ['files[2][path]', 'y'],
     ],
-    /^files\[2\]\[path\]: must come once/,
+    /^files\[2\]\[path\]: must be given once/,
   ],
   [
     'a file that comes twice',
@@ -88,7 +88,7 @@ for (const [what, written, message] of [
       ['files[0][file]', 'x'],
       ['files[0][file]', 'y'],
     ],
-    /^files\[0\]\[file\]: must come once/,
+    /^files\[0\]\[file\]: must be given once/,
   ],
   [
     'too many pairs',

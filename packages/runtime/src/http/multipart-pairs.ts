@@ -66,7 +66,7 @@ export async function* pairParts(parts: AsyncIterable<Part>, options: PairOption
 }
 
 async function* completeWithText(half: HalfPair, text: string, field: string): AsyncGenerator<Pair, void, void> {
-  if (half.text !== undefined) throw refusal(field, 'must come once')
+  if (half.text !== undefined) throw refusal(field, 'must be given once')
   half.text = text
   if (half.file === undefined) return
   const content = createReadStream(half.file)
@@ -79,7 +79,7 @@ async function* completeWithText(half: HalfPair, text: string, field: string): A
 }
 
 async function* completeWithFile(half: HalfPair, part: FilePart, path: string): AsyncGenerator<Pair, void, void> {
-  if (half.file !== undefined) throw refusal(part.field, 'must come once')
+  if (half.file !== undefined) throw refusal(part.field, 'must be given once')
   half.file = path
   if (half.text !== undefined) yield { label: half.label, text: half.text, content: part.content }
   else await pipeline(part.content, createWriteStream(path, { flags: 'wx', mode: 0o600 }))

@@ -251,7 +251,7 @@ function tooManyParts(maxParts: number): BerthError {
 }
 
 function brokenOff(): BerthError {
-  return new BerthError('bad_request', { reason: 'The body broke off before its end.' })
+  return new BerthError('bad_request', { reason: 'The body ended early.' })
 }
 
 function toBodyError(error: unknown): BerthError {

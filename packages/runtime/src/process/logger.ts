@@ -5,7 +5,7 @@ export type { Logger }
 export interface LoggerOptions {
   readonly name: string
   readonly level: string
-  /** One JSON object per line. Otherwise readable lines. */
+  /** True for one JSON object per line, false for readable lines. */
   readonly json: boolean
 }
 

@@ -2,7 +2,7 @@ import type { Sealed, SealingKey } from '@berth/contract/agent/login/sealing-end
 import { CompactEncrypt, importJWK } from 'jose'
 import { sealingAlgorithm, sealingEncryption } from './sealing-keys.ts'
 
-/** Encrypts JSON values for the one who has made the key. */
+/** Encrypts JSON values for the process that made the key. */
 export async function sealValues({ key_id, jwk }: SealingKey, values: readonly unknown[]): Promise<Sealed> {
   const key = await importJWK(jwk, sealingAlgorithm)
   const header = { alg: sealingAlgorithm, enc: sealingEncryption }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Sealed, SealingKey } from '@berth/contract/agent/login/sealing-endpoints.ts'
-// By their own paths: all of the library would cost every session that is filled some megabytes.
+// Imported by path: the whole library would cost several megabytes in each session that is filled.
 import { compactDecrypt } from 'jose/jwe/compact/decrypt'
 import { exportJWK } from 'jose/key/export'
 import { generateKeyPair } from 'jose/key/generate/keypair'
@@ -8,12 +8,12 @@ import { generateKeyPair } from 'jose/key/generate/keypair'
 export const sealingAlgorithm = 'ECDH-ES'
 export const sealingEncryption = 'A256GCM'
 
-/** Those that nobody has used go when newer ones come. */
+/** When there are more, the oldest unused key is removed. */
 const maxKeys = 16
 
 /**
- * Keys for values that a process must not keep. Each is for one set of values, and is forgotten with them: what memory
- * still has of the encrypted texts is then of no use to anybody.
+ * Keys for values that must not stay in the memory of a process. Each key decrypts one set of values and is then
+ * deleted, so encrypted texts that remain in memory are useless.
  */
 export class SealingKeys {
   readonly #keys = new Map<string, CryptoKey>()
@@ -28,11 +28,11 @@ export class SealingKeys {
     return { key_id, jwk: { kty: 'EC', crv: 'P-256', x, y } }
   }
 
-  /** The JSON texts as bytes, which the caller overwrites after use. Works once for each key. */
+  /** Returns the JSON texts as bytes, which the caller overwrites after use. Works once for each key. */
   async open({ key_id, values }: Sealed): Promise<readonly Uint8Array[]> {
     const key = this.#keys.get(key_id)
     this.#keys.delete(key_id)
-    if (!key) throw new Error('the values are sealed for a key that is not known')
+    if (!key) throw new Error('the values are encrypted for an unknown key')
     const options = {
       keyManagementAlgorithms: [sealingAlgorithm],
       contentEncryptionAlgorithms: [sealingEncryption],

@@ -15,7 +15,7 @@ function hashOf(chunks: readonly Buffer[]): string {
   return hash.digest('hex')
 }
 
-/** Connected to a server that sends the pieces one by one. */
+/** Connects to a server that sends the pieces one by one. */
 async function openSocket(): Promise<BulkSocket> {
   const server = createServer(async (socket) => {
     for (const piece of pieces) if (!socket.write(piece)) await once(socket, 'drain')

@@ -3,18 +3,18 @@ import { Socket, type SocketConstructorOpts } from 'node:net'
 const smallestBytes = 4 * 1024
 const largestBytes = 256 * 1024
 const growth = 4
-/** So many sockets of a process have the largest buffers at a time. */
+/** At most this many sockets of a process use the largest buffers at a time. */
 const maxLargest = 64
 
-/** Takes a chunk, and returns whether the memory of the chunk may be used again. */
+/** Receives a chunk, and returns whether its memory may be used again. */
 export type ChunkConsumer = (chunk: Buffer) => boolean
 
 let largest = 0
 
 /**
- * A client socket whose bytes are passed on. Node.js allocates 64 KiB for each read of an ordinary one. This one uses its
- * buffer again, which grows with what comes: a download costs half of the processor's time. It starts paused; `resume` it
- * when there is a consumer. It has no `data` events.
+ * A client socket for bytes that are forwarded. An ordinary socket allocates 64 KiB for each read. This one reuses its
+ * buffer and enlarges it while reads fill it, which halves the processor time of a download. It starts paused: call
+ * `resume` when there is a consumer. It emits no `data` events.
  */
 export class BulkSocket extends Socket {
   #consumer: ChunkConsumer = () => false

@@ -17,7 +17,7 @@ function logOf(count: number, limits: Partial<SequencedLogLimits> = {}): Sequenc
   return log
 }
 
-/** As many records as there are at the moment. */
+/** The records that exist at the moment. */
 async function recordsOf(log: SequencedLog<Numbered>, after?: number): Promise<readonly SequencedRecord<Numbered>[]> {
   const leaving = new AbortController()
   const records: SequencedRecord<Numbered>[] = []
@@ -138,7 +138,7 @@ test('each event is read once and in order, or counted as lost, whatever happens
         else {
           for (let count = 0; count < action.count && taken < appended; count++) {
             const { value: record } = await stream.next()
-            if (record.sequence <= taken) continue // Was not acknowledged before the reader came back.
+            if (record.sequence <= taken) continue // Not acknowledged before the reader reconnected.
             if ('lost' in record) assert.ok(record.sequence - record.lost <= taken)
             else {
               assert.equal(record.sequence, taken + 1)

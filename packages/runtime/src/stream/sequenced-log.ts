@@ -1,20 +1,20 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Changes } from '../async/changes.ts'
 
-/** An event, or how many events up to this sequence number are lost. */
+/** An event, or the number of lost events up to and including this sequence number. */
 export type SequencedRecord<Event> =
   | { readonly sequence: number; readonly event: Event }
   | { readonly sequence: number; readonly lost: number }
 
 export interface SequencedLogLimits {
   readonly maxEvents: number
-  /** Of the events as JSON, in characters. */
+  /** The total length of the events as JSON, in characters. */
   readonly maxLength: number
-  /** One that is longer is lost. */
+  /** Longer events are lost. */
   readonly maxEventLength: number
 }
 
-/** Of the records that are given out together, in characters; one event may be longer. */
+/** The length of records that are returned together, in characters. A single longer event is returned alone. */
 const maxTogether = 256 * 1024
 
 type KeptRecord =
@@ -22,8 +22,8 @@ type KeptRecord =
   | { readonly sequence: number; readonly lost: number }
 
 /**
- * Keeps events, numbered from 1, until their reader acknowledges them. When there is no room the oldest is dropped, and
- * whoever would have read it is told how many are lost.
+ * Keeps numbered events, from 1 on, until their reader acknowledges them. When the log is full, the oldest events are
+ * dropped, and the reader receives the number of lost events.
  */
 export class SequencedLog<Event extends object> {
   readonly #limits: SequencedLogLimits
@@ -49,13 +49,13 @@ export class SequencedLog<Event extends object> {
     this.#changes.notify()
   }
 
-  /** Counts an event that is lost before it could be kept, so that the reader is told. */
+  /** Counts an event that was lost before it could be stored, so that the reader learns of it. */
   skip(): void {
     this.#last += 1
     this.#changes.notify()
   }
 
-  /** Forgets this event and those before. */
+  /** Removes this event and those before. */
   acknowledge(sequence: number): void {
     this.#acknowledged = Math.max(this.#acknowledged, Math.min(sequence, this.#last))
     for (const kept of this.#kept.keys()) {
@@ -64,7 +64,7 @@ export class SequencedLog<Event extends object> {
     }
   }
 
-  /** What comes after the event, or after the last that was acknowledged, until the signal aborts. */
+  /** Yields what follows the event, or the last acknowledged one, until the signal aborts. */
   async *follow(after: number | undefined, signal: AbortSignal): AsyncGenerator<SequencedRecord<Event>> {
     let position = Math.min(after ?? this.#acknowledged, this.#last)
     while (!signal.aborted) {
@@ -77,8 +77,8 @@ export class SequencedLog<Event extends object> {
   }
 
   /**
-   * The same records as JSON, and together those that are there at the same time. After each time nothing is given out
-   * for the pause: many events in a row are so a few writes.
+   * Yields the same records as JSON, all available ones together. Pauses after each group, so that many events in a row
+   * become few writes.
    */
   async *followTogether(
     after: number | undefined,
@@ -108,7 +108,8 @@ export class SequencedLog<Event extends object> {
     const json = this.#kept.get(sequence)
     if (json !== undefined) return { sequence, json }
     if (position === this.#last) return undefined
-    // After a loss the oldest of those that are kept follows, or one within them that was too long.
+    // Lost events end before the oldest stored one, or, in the middle, before the next stored one after an event that
+    // was too long.
     const [oldest = this.#last + 1] = this.#kept.keys()
     let next = Math.max(sequence, oldest)
     while (next <= this.#last && !this.#kept.has(next)) next += 1

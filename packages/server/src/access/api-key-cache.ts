@@ -7,9 +7,9 @@ const ttlMilliseconds = 1_000
 const maxKeys = 1_000
 
 /**
- * Caches for a second which organization and project a key belongs to: a busy client sends hundreds of requests in that
- * time. A key that this server deletes is rejected at once, and one that another server deletes within a second. The same
- * is true of access tokens for a project. Invalid keys are never cached.
+ * Caches the organization and project of a key for one second: a busy client sends hundreds of requests in that time. A
+ * key that this server deletes is rejected immediately, and one that another server deletes within a second. The same
+ * applies to access tokens. Invalid keys are never cached.
  */
 export class ApiKeyCache {
   readonly #organizations: OrganizationStore
@@ -38,14 +38,14 @@ export class ApiKeyCache {
     return isExpired ? undefined : scope
   }
 
-  /** Of an access token, which names an organization and perhaps a project of it. */
+  /** The owner of an access token, which contains an organization and possibly a project of it. */
   async findOwner(organizationId: OrganizationId, projectId: ProjectId | null): Promise<ScopeOwner | undefined> {
     return this.#owners.get(`${organizationId} ${projectId}`, () =>
       this.#organizations.findOwner(organizationId, projectId),
     )
   }
 
-  /** Call after changes of keys or projects, which can make cached entries wrong. */
+  /** Call after changes of keys or projects, which can invalidate cached entries. */
   clear(): void {
     this.#scopes.clear()
     this.#owners.clear()

@@ -14,7 +14,7 @@ const keyHeader = 'Send the header Authorization: Bearer <API key>.'
 export interface Credentials {
   readonly keys: ApiKeyCache
   readonly organizations: OrganizationStore
-  /** Absent: API keys alone are accepted. */
+  /** When absent, only API keys are accepted. */
   readonly oauth: OAuthTokens | undefined
 }
 

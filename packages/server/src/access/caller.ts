@@ -1,10 +1,10 @@
 import type { ApiKeyId, AuthConnectionId, OrganizationId, ProjectId } from '@berth/contract/common/ids.ts'
 import type { OAuthScope } from './oauth/oauth-scopes.ts'
 
-/** An access token of the operator's issuer, by which a caller may do what its scopes say. */
+/** An access token of the operator's issuer. Its scopes limit what the caller may do. */
 export interface TokenOfIssuer {
   readonly subject: string
-  /** Empty when the issuer names none. */
+  /** Empty when the token contains no address. */
   readonly email: string
   readonly scopes: ReadonlySet<OAuthScope>
 }
@@ -20,13 +20,13 @@ export interface OrganizationCaller {
   readonly chosenProjectId: ProjectId | null
   /** The project of requests that select none. Null when it is archived or deleted. */
   readonly defaultProjectId: ProjectId | null
-  /** Absent for an API key. With a token, `keyId` is `oauth:` and its subject, and no key has it. */
+  /** Absent for an API key. For a token, `keyId` is `oauth:` and the subject, which is no id of a key. */
   readonly token?: TokenOfIssuer
 }
 
 /** The project and key of a request. They limit what the request may see. */
 export interface Caller extends OrganizationCaller {
   readonly projectId: ProjectId
-  /** Set for the bearer of a hand-off token, who has no key and sees this connection alone. */
+  /** Set for the bearer of a hand-off token, who has no key and can access only this connection. */
   readonly handoffConnectionId?: AuthConnectionId
 }

@@ -3,11 +3,11 @@ import { dashboardApiPath, dashboardHeader } from '@berth/contract/dashboard/das
 import { BerthError } from '@berth/contract/errors.ts'
 import { pathOf } from '@berth/runtime/http/error-reply.ts'
 
-/** The only path that the cookie is sent to. No session has an address below it. */
+/** The only path that the cookie is sent to. No address of a session is below it. */
 const cookiePath = '/dashboard'
 const tokenForm = /^[\w-]{43}$/
 
-/** Cookies are shared by all ports of a host, and there may be several berths on one. */
+/** All ports of a host share cookies, and several berths may run on one host. */
 function cookieName({ host = '' }: IncomingHttpHeaders): string {
   return `berth_dashboard_${/:(\d{1,5})$/.exec(host)?.[1] ?? '0'}`
 }
@@ -22,8 +22,8 @@ export function sessionCookie(
 }
 
 /**
- * Turns a request of the dashboard into one of the API: it takes the prefix off its path, and gives it the token of its
- * cookie as bearer. Everything behind it, other servers included, sees a request like any other, and no cookie.
+ * Turns a request of the dashboard into one of the API: removes the prefix from its path, and sends the token of its
+ * cookie as a bearer token. All later code, also on other servers, sees an ordinary request without a cookie.
  */
 export function receiveDashboardRequest(request: IncomingMessage): void {
   const { url = '', headers } = request
@@ -33,13 +33,16 @@ export function receiveDashboardRequest(request: IncomingMessage): void {
   replaceCredentials(request, token)
 }
 
-/** Throws unless the dashboard itself has sent the request. */
+/** Throws unless the dashboard itself sent the request. */
 export function requireDashboard({ headers, url = '' }: Pick<IncomingMessage, 'headers' | 'url'>): void {
   if (isFromDashboard(headers)) return
-  throw new BerthError('unauthorized', { reason: `${pathOf(url)} is for the dashboard alone. Use an API key.` })
+  throw new BerthError('unauthorized', { reason: `${pathOf(url)} is only for the dashboard. Use an API key.` })
 }
 
-/** Other origins can send neither: the first needs a permission that berth gives to none, the second is the browser's. */
+/**
+ * Other origins can send neither: the first header needs CORS permission, which berth never gives, and only the browser
+ * sets the second.
+ */
 function isFromDashboard(headers: IncomingHttpHeaders): boolean {
   return headers[dashboardHeader] !== undefined && (headers['sec-fetch-site'] ?? 'same-origin') === 'same-origin'
 }

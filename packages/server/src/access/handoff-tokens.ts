@@ -8,13 +8,13 @@ const lifeSeconds = 30 * 60
 /** The base64url parts of a token. API keys contain no dots. */
 const tokenForm = /^[\w-]+\.[\w-]+\.[\w-]+$/
 
-/** What a token opens: one flow of one connection. */
+/** What a token gives access to: one flow of one connection. */
 export interface HandoffSubject {
   readonly connectionId: AuthConnectionId
   readonly flowId: AuthFlowId
 }
 
-/** Issues and verifies the tokens with which a person, without a key, finishes a login. */
+/** Issues and verifies the tokens with which a person without a key completes a login. */
 export class HandoffTokens {
   readonly #key: Uint8Array
 
@@ -33,7 +33,7 @@ export class HandoffTokens {
       .sign(this.#key)
   }
 
-  /** Undefined when berth did not issue it, or it has expired. */
+  /** Undefined if berth did not issue the token, or it has expired. */
   async verify(token: string, now: Date): Promise<HandoffSubject | undefined> {
     if (!tokenForm.test(token)) return undefined
     try {
@@ -46,7 +46,7 @@ export class HandoffTokens {
     }
   }
 
-  /** Whether it can be such a token at all. */
+  /** Whether the text has the form of such a token. */
   static isToken(bearer: string | undefined): bearer is string {
     return bearer !== undefined && tokenForm.test(bearer)
   }

@@ -32,9 +32,9 @@ const withKeys = publicEndpoints.filter(({ access }) => access === 'project' || 
 const manifest: ZipMember = { name: 'manifest.json', content: '{"manifest_version": 3, "name": "x", "version": "1"}' }
 
 interface Resource {
-  /** The path of one resource, with its id in braces. */
+  /** The path of a resource, with its id in braces. */
   readonly path: string
-  /** Belongs to the organization: keys of all its projects may see it. */
+  /** Whether it belongs to the organization, so that keys of all its projects may see it. */
   readonly isShared?: boolean
   readonly make: (call: Call, project: TestProject) => Promise<string>
 }
@@ -141,7 +141,7 @@ const resources: readonly Resource[] = [
   },
 ]
 
-/** By hand, since apps run in machines. */
+/** Inserted directly, because apps run in machines. */
 async function makeInvocation(call: Call): Promise<string> {
   const [deployment] = JSON.parse((await call('GET', '/deployments')).text)
   const { project_id } = await server.database
@@ -179,7 +179,7 @@ const bodies: Readonly<Record<string, unknown>> = {
   performVaultItemOperation: { type: 'collect' },
 }
 
-/** Resources of an organization: another project's key is rejected, or sees the same as every key. */
+/** For resources of an organization, a key of another project is rejected or gets the same result as every key. */
 interface Owner {
   readonly call: Call
   readonly ids: ReadonlyMap<string, string>
@@ -296,7 +296,7 @@ for (const [who, call] of Object.entries(outsiders)) {
     for (const endpoint of withKeys) {
       const resource = resourceOf(endpoint)
       if (!resource || (resource.isShared && who !== 'a key of another organization')) continue
-      // An organization's own key sees the projects and keys of all its projects, whichever it selects.
+      // An organization's own key sees the projects and keys of all its projects, whichever project it selects.
       if (endpoint.access === 'organization' && who === 'the same key for another project') continue
       const path = filled(endpoint, resource)
       const { status, text } = await call(endpoint.method, path, bodyOf(endpoint))
@@ -325,7 +325,10 @@ for (const [who, call] of Object.entries(outsiders)) {
   })
 }
 
-/** Where a request names another resource in its body. `:session`, `:pool` and their like are the caller's own. */
+/**
+ * A reference to another resource in the body of a request. `:session`, `:pool` and the like are the caller's own
+ * resources.
+ */
 type Reference = readonly [kind: string, call: string, body: (named: Named) => unknown]
 interface Named {
   readonly id?: string

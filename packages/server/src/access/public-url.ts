@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 
 const hostHeader = /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i
 
-/** The URL at which the caller reaches berth: the configured one, or else the host of the request. */
+/** The URL at which the caller reaches berth: the configured one, or otherwise the host of the request. */
 export function publicUrlOf(request: IncomingMessage, configured: string | undefined): string {
   if (configured !== undefined) return configured
   const host = request.headers.host ?? ''

@@ -7,7 +7,7 @@ const algorithm = 'HS256'
 const audience = 'replay'
 const maxRememberedTokens = 10_000
 
-/** Issues and verifies the `jwt` of a recording's page. It opens that recording alone, for as long as there is one. */
+/** Issues and verifies the `jwt` of a recording's page. It gives access to this recording only, while it exists. */
 export class ReplayTokens {
   readonly #key: Uint8Array
   readonly #issued = new LoadingCache<ReplayId, string>({ maxEntries: maxRememberedTokens })

@@ -38,7 +38,7 @@ export class SessionAccess {
     return this.#admitKey(bearer, named)
   }
 
-  /** The same for the live view, which whoever may only look is admitted to as well. */
+  /** Like `admit`, for the live view: also accepts tokens for viewing only. */
   async admitViewer(
     { token, bearer }: SessionCredentials,
     named: string,
@@ -80,7 +80,7 @@ export class SessionAccess {
       throw new BerthError('unauthorized', { reason: `authorization: the API key is not valid. ${tokenHint}` })
     }
     if (named === undefined) {
-      const reason = 'The address names no session: ask below /s/{session_id}, or append ?jwt=<token> to it.'
+      const reason = 'The address contains no session: use /s/{session_id}, or append ?jwt=<token>.'
       throw new BerthError('unauthorized', { reason })
     }
     const session = await resolver.resolve({ sessionId: named as SessionId }, named)

@@ -5,20 +5,20 @@ import { jwtVerify, SignJWT } from 'jose'
 import { deriveKey } from './secrets.ts'
 
 const algorithm = 'HS256'
-/** What a token opens: everything of its session, or nothing but the sight of it. */
+/** What a token gives access to: the whole session, or only its view. */
 const audiences = { session: 'session', view: 'view' } as const
 const maxRememberedTokens = 10_000
 
-/** What a token is for. */
+/** The session and lease of a token. */
 export interface TokenSubject {
   readonly sessionId: SessionId
-  /** Of a browser that its pool leases again and again. 0 for other sessions. */
+  /** Counts the leases of a browser in a pool. 0 for other sessions. */
   readonly leaseNumber: number
 }
 
 /**
  * Issues and verifies the `jwt` of a session's URLs. A token is valid for one session, or one lease of it, and only
- * while the caller of `verify` finds that active. It is always the same, so that the URLs stay valid.
+ * while the caller of `verify` finds that active. The token of a session never changes, so its URLs stay valid.
  */
 export class SessionTokens {
   readonly #key: Uint8Array
@@ -32,17 +32,17 @@ export class SessionTokens {
     return this.#issue(audiences.session, { sessionId, leaseNumber }, createdAt)
   }
 
-  /** A token for the live view without input, which opens nothing else. */
+  /** A token for the live view without input, which gives access to nothing else. */
   issueForView(sessionId: SessionId, createdAt: Date, leaseNumber = 0): Promise<string> {
     return this.#issue(audiences.view, { sessionId, leaseNumber }, createdAt)
   }
 
-  /** Returns what the token is for, or undefined when berth did not issue it, or issued it for a view alone. */
+  /** Returns the session of the token, or undefined if berth did not issue it or issued it for a view only. */
   async verify(token: string): Promise<TokenSubject | undefined> {
     return this.#verify(audiences.session, token)
   }
 
-  /** The same for the live view, which tokens of both kinds open. */
+  /** Like `verify`, for the live view: accepts tokens of both kinds. */
   async verifyForView(token: string): Promise<(TokenSubject & { readonly isReadOnly: boolean }) | undefined> {
     const full = await this.#verify(audiences.session, token)
     if (full) return { ...full, isReadOnly: false }

@@ -56,7 +56,7 @@ export class Administration {
     const trimmed = nameText('the name', name)
     const known = await this.#organizations.list()
     if (known.some((organization) => organization.name === trimmed)) {
-      throw new StartError(`the organization ${trimmed} exists already`, usageErrorExitCode)
+      throw new StartError(`the organization ${trimmed} already exists`, usageErrorExitCode)
     }
     const key = newApiKey()
     const organization = { name: trimmed, maxSessions: maxSessions ?? null }

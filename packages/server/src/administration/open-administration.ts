@@ -20,8 +20,8 @@ const databaseLimitMilliseconds = 15_000
 const pauseMilliseconds = 200
 
 /**
- * Runs the operator's work on the database, with or without a running server. Without one, berth's own PostgreSQL is
- * started for the duration, and the data folder is locked meanwhile.
+ * Runs an operation of the operator on the database, with or without a running server. Without one, berth's own
+ * PostgreSQL is started for the duration, and the data folder is locked meanwhile.
  */
 export async function administer<Result>(
   where: DatabaseLocation,
@@ -40,7 +40,7 @@ export async function administer<Result>(
   })
   const lock = await lockDataFolder(folders.data).catch(ignoreRunningServer)
   if (!lock) return runOn(await postgres.locate(), logger, work)
-  // After a crash of the server PostgreSQL still runs, and the next server uses it.
+  // After a crash of the server, PostgreSQL still runs, and the next server uses it.
   const wasRunning = await isServed(join(socketFolder, '.s.PGSQL.5432'))
   try {
     await postgres.start()

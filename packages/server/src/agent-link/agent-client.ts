@@ -6,8 +6,8 @@ import { AgentState, getAgentState } from '@berth/contract/agent/agent-endpoints
 import type { ReachableMachine } from '../drivers/driver.ts'
 
 /*
- * Programs in a machine run as the same user as its agent and can take it over. So nothing that an agent says is
- * trusted beyond its own session, and its messages are limited in size, number and time.
+ * Programs in a machine run as the same user as its agent and can take it over. So data from an agent is trusted only
+ * for its own session, and its messages are limited in size, number and time.
  */
 
 const answerLimitMilliseconds = 5_000
@@ -22,7 +22,7 @@ interface AgentCall {
   readonly signal?: AbortSignal
 }
 
-/** Calls the agent of a machine, on a connection of its own; the body of the answer is the caller's to read. */
+/** Calls the agent of a machine on a separate connection. The caller has to read the body of the response. */
 export async function callAgent(
   machine: ReachableMachine,
   { method, path, headers, body, signal }: AgentCall,
@@ -36,8 +36,8 @@ export async function callAgent(
     agent: new MachineConnections(machine),
     ...(signal && { signal }),
   })
-  // A malformed answer is an error of the request once more, and unheard it would end the process.
-  // Whoever reads the body learns of it there.
+  // A malformed response also raises an error of the request, which would end the process if nobody listened. The
+  // reader of the body sees it there.
   request.on('error', () => {})
   // The error also occurs where the response is awaited.
   if (body instanceof Readable) pipeline(body, request).catch(() => {})
@@ -71,7 +71,7 @@ export async function readAgentState(machine: ReachableMachine): Promise<AgentSt
   return AgentState.parse(JSON.parse(text))
 }
 
-/** Has Node.js speak HTTP over connections of the machine's driver. */
+/** Makes Node.js speak HTTP over connections of the machine's driver. */
 class MachineConnections extends HttpAgent {
   readonly #machine: ReachableMachine
 
@@ -83,7 +83,7 @@ class MachineConnections extends HttpAgent {
   override createConnection(_options: unknown, callback: (error: Error | null, connection: Duplex) => void): undefined {
     this.#machine.connect().then(
       (connection) => callback(null, connection),
-      // Of an error, Node.js takes no connection.
+      // For an error, Node.js ignores the connection.
       (error: Error) => callback(error, undefined as unknown as Duplex),
     )
   }

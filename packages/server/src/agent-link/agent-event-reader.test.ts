@@ -31,7 +31,7 @@ function machineAt(socketPath: string): ReachableMachine {
 }
 
 function read(context: TestContext, socketPath: string, take: TakeAgentEvent): AgentEventReader {
-  // The pace of a real session would let a test wait for minutes.
+  // At the pace of a real session, a test would wait for minutes.
   const reader = new AgentEventReader(machineAt(socketPath), take, { price: 0, longestPauseMilliseconds: 100 })
   context.after(() => reader.close())
   return reader
@@ -43,14 +43,14 @@ async function countUnacknowledged({ events }: FakeAgent): Promise<number> {
   return (await Array.fromAsync(events.follow(undefined, leaving.signal))).length
 }
 
-/** What outlives the server: each record once, with its number, as a table would hold it. */
+/** Survives the server. Stores each record once with its number, like a table. */
 class Storage {
   last = 0
   taken = 0
   lost = 0
 
   take(record: AgentEventRecord): void {
-    if (record.sequence <= this.last) return // An earlier server has stored it and was killed before it could say so.
+    if (record.sequence <= this.last) return // An earlier server stored it and was killed before the acknowledgement.
     if ('lost' in record) {
       assert.ok(record.sequence - record.lost <= this.last, `${JSON.stringify(record)} follows ${this.last}`)
       this.lost += record.sequence - this.last
@@ -102,7 +102,7 @@ for (const [how, capacityIsEnough] of [
       const chance = Math.random()
       if (chance < 0.3) agent.cutStreams()
       else if (chance < 0.6) {
-        // As by a kill: whatever it was about to take or to acknowledge is not done.
+        // Like a kill: pending records are neither stored nor acknowledged.
         reader.close()
         reader = start()
       }
@@ -120,7 +120,7 @@ for (const [how, capacityIsEnough] of [
       const started: AgentEventReader = read(context, socketPath, async (record) => {
         await turn()
         if (started !== reader) throw new Error('the server was killed')
-        // A database that is away for a moment.
+        // A temporary failure of the database.
         if (Math.random() < 0.02) throw new Error('not stored')
         try {
           storage.take(record)

@@ -14,22 +14,25 @@ import { EventRateLimiter } from './event-rate-limiter.ts'
 import { followAgent } from './follow-agent.ts'
 
 /**
- * Takes a record for good; when it rejects, the record comes again. After a server was killed a record may come that
- * an earlier one has taken: who stores records stores their sequence numbers with them.
+ * Stores a record. After a rejection the record is delivered again. A record that a killed server has stored may also
+ * be delivered again, so store records with their sequence numbers.
  */
 export type TakeAgentEvent<Told extends NumberedRecord = AgentEventRecord> = (record: Told) => Promise<void> | void
 
 type NumberedRecord = { readonly sequence: number } | { readonly sequence: number; readonly lost: number }
 
-/** One of the streams of numbered records that an agent has. */
+/** One of the streams of numbered records of an agent. */
 export interface RecordStream<Told extends NumberedRecord> {
   readonly follow: Endpoint<z.ZodType, z.ZodType, z.ZodType, z.ZodType<Told>>
   readonly acknowledge: Endpoint<z.ZodType, z.ZodType, typeof acknowledgeAgentEvents.body & {}>
-  /** A longer event ends the stream: no correct agent sends one. */
+  /** A longer event ends the stream. Correct agents send none. */
   readonly maxEventLength?: number
-  /** The record after which reading begins; absent: the last one that was acknowledged. */
+  /** The record after which reading starts. When absent, the last acknowledged one. */
   readonly after?: number | undefined
-  /** False: whoever takes the records acknowledges them later, when they are stored. */
+  /**
+   * Whether records are acknowledged when `take` resolves. False when the caller acknowledges them later, after storing
+   * them.
+   */
   readonly acknowledgesTaken: boolean
 }
 
@@ -39,33 +42,36 @@ const events = {
   acknowledgesTaken: true,
 } as unknown as RecordStream<AgentEventRecord>
 
-/** Each event is a line in the log, which must not be filled by one session; an agent gives up long before ten in a row. */
+/**
+ * Each event becomes a line of the log, which one session must not fill. An agent gives up long before ten crashes in a
+ * row.
+ */
 const eventPrice = 100
 const shortestPauseMilliseconds = 50
 const defaultLongestPauseMilliseconds = 5_000
 interface AgentEventReaderOptions<Told extends NumberedRecord> {
-  /** What an event costs of the pace. */
+  /** The cost of an event for the rate limit. */
   readonly price?: number
   readonly pace?: EventRateLimiter
   readonly stream?: RecordStream<Told>
   readonly longestPauseMilliseconds?: number
-  /** Before it resolves the agent cannot answer, and is asked nothing. */
+  /** Until it resolves, the agent cannot respond and receives no requests. */
   readonly begin?: Promise<void>
 }
 
-/** For what an agent has written before it ended. */
+/** The time to receive what an agent wrote before it ended. */
 const farewellMilliseconds = 1_000
 
 /**
- * Takes the events of one agent: in order, each of them or the number of those that are lost. It says nothing about
- * whether the machine is alive: a stream that ends, or cannot be read, is opened again after the last event that was taken.
+ * Reads the events of one agent in order: each event, or the number of lost ones. It does not detect whether the
+ * machine is alive: a stream that ends or fails is reopened after the last stored event.
  */
 export class AgentEventReader<Told extends NumberedRecord = AgentEventRecord> {
   readonly #machine: ReachableMachine
   readonly #take: TakeAgentEvent<Told>
   readonly #stream: RecordStream<Told>
   readonly #abort = new AbortController()
-  /** Aborts when no stream is opened any more. */
+  /** Aborts when no more streams are opened. */
   readonly #last = new AbortController()
   readonly #pace: EventRateLimiter
   readonly #longestPauseMilliseconds: number
@@ -86,10 +92,10 @@ export class AgentEventReader<Told extends NumberedRecord = AgentEventRecord> {
     this.#ended = this.#readAgainAndAgain(options.begin)
   }
 
-  /** Takes what an agent that has ended told before. */
+  /** Reads the remaining events of an agent that has ended. */
   async finish(): Promise<void> {
     this.#last.abort()
-    await within(farewellMilliseconds, this.#ended).catch(() => {}) // Its events come faster than they are taken.
+    await within(farewellMilliseconds, this.#ended).catch(() => {}) // Its events arrive faster than they are stored.
     this.close()
   }
 
@@ -103,7 +109,7 @@ export class AgentEventReader<Told extends NumberedRecord = AgentEventRecord> {
     if (begin) await Promise.race([begin, once(signal, 'abort')])
     for (let pause = shortestPauseMilliseconds; ; pause = Math.min(pause * 2, this.#longestPauseMilliseconds)) {
       const openedAt = performance.now()
-      // Whatever ends a stream, AgentWatch finds out whether the agent is still there.
+      // AgentWatch finds out whether the agent is still there.
       await this.#read().catch(() => {})
       if (signal.aborted) return
       // A stream that lasted was not a failed attempt.
@@ -128,18 +134,18 @@ export class AgentEventReader<Told extends NumberedRecord = AgentEventRecord> {
   }
 
   #checkOrder(record: Told): void {
-    if (this.#taken === undefined) return // Where an earlier server has stopped, the agent knows.
+    if (this.#taken === undefined) return // The agent knows where the previous server stopped.
     const before = record.sequence - ('lost' in record ? record.lost : 1)
     if (before !== this.#taken) throw new Error(`its event ${record.sequence} follows ${this.#taken}`)
   }
 
-  /** The agent may forget this record and those before. */
+  /** The agent may delete this record and those before. */
   acknowledge(sequence: number): void {
     this.#toAcknowledge = sequence
     void this.#acknowledge()
   }
 
-  /** One at a time: what is taken meanwhile is acknowledged together. */
+  /** One acknowledgement at a time. Records that are stored meanwhile are acknowledged together. */
   async #acknowledge(): Promise<void> {
     if (this.#isAcknowledging) return
     this.#isAcknowledging = true
@@ -151,7 +157,7 @@ export class AgentEventReader<Told extends NumberedRecord = AgentEventRecord> {
         this.#acknowledged = sequence
       }
     } catch {
-      // The next event, or the next stream, tells the agent as well.
+      // The next event, or the next stream, also acknowledges it.
     } finally {
       this.#isAcknowledging = false
     }

@@ -19,7 +19,7 @@ const streamHead = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n'
 const stateLine = (state: object) =>
   `data: ${JSON.stringify({ contract_version: agentContractVersion, state: 'ready', idle_since: null, ...state })}\n\n`
 
-/** Watches an agent that handles connections as the test says. Resolves with the reason of the end. */
+/** Watches an agent that handles connections as the test defines. Resolves with the reason of the end. */
 async function watch(context: TestContext, answer: (socket: Socket) => void, patienceMilliseconds = 500) {
   const folder = await mkdtemp(join(tmpdir(), 'berth-watch-'))
   const agentSocket = join(folder, 'agent.sock')
@@ -53,7 +53,7 @@ async function watch(context: TestContext, answer: (socket: Socket) => void, pat
 
 const endings: readonly (readonly [what: string, answer: (socket: Socket) => void, reason: RegExp])[] = [
   ['never answers', () => {}, /cannot be heard/],
-  ['ends each stream before its first state', (socket) => socket.end(streamHead), /its stream of states ends/],
+  ['ends each stream before its first state', (socket) => socket.end(streamHead), /its stream of states ended/],
   ['sends what is no event', (socket) => socket.write(`${streamHead}no event\n`), /cannot be heard/],
 ]
 for (const [what, answer, reason] of endings) {
@@ -148,7 +148,7 @@ test('a session whose programs crash endlessly continues, and its activity is re
   const { session_id } = await project.session()
   const agent = server.host.agentOf(session_id as SessionId)
 
-  // More than the server takes in minutes, and more than the agent keeps.
+  // More than the server processes in minutes, and more than the agent stores.
   for (let crash = 0; crash < 5_000; crash++) agent.crash('chromium', 'x'.repeat(5_000))
   const idleSince = new Date(server.clock.now().getTime() + 1_000)
   agent.setState({ idle_since: idleSince.getTime() })

@@ -15,7 +15,7 @@ export interface AgentWatchHandlers {
 interface AgentWatchOptions {
   /** How long an agent may report no state, after its stream ended, before its session is given up. */
   readonly patienceMilliseconds?: number
-  /** Before it resolves the agent cannot answer, and is asked nothing. */
+  /** Until it resolves, the agent cannot respond and receives no requests. */
   readonly begin?: Promise<void>
 }
 
@@ -27,9 +27,9 @@ const longestPauseMilliseconds = 1_000
 class AgentFailure extends Error {}
 
 /**
- * Holds the stream of one agent's state: berth never polls a session. The end of a stream says nothing about the machine,
- * so it is opened again; each begins with the agent's state. The machine has gone when its driver says so, or when the
- * agent has told no state for too long.
+ * Follows the stream of an agent's state, so that berth never polls a session. The end of a stream does not mean that
+ * the machine has ended, so the stream is reopened; each begins with the current state. The machine is gone when its
+ * driver says so, or when the agent has sent no state for too long.
  */
 export class AgentWatch {
   readonly #machine: Machine
@@ -44,11 +44,11 @@ export class AgentWatch {
     this.#machine = machine
     this.#handlers = handlers
     this.#patienceMilliseconds = options.patienceMilliseconds ?? defaultPatienceMilliseconds
-    this.#ready.promise.catch(() => {}) // Callers that wait see the rejection. Nobody has to wait.
+    this.#ready.promise.catch(() => {}) // Waiting callers see the rejection. There may be none.
     void this.#watch(options.begin)
   }
 
-  /** Resolves when the agent tells that the browser is there. Rejects when it never will be. */
+  /** Resolves when the agent reports that the browser is ready. Rejects when it will not be. */
   get ready(): Promise<void> {
     return this.#ready.promise
   }
@@ -74,7 +74,7 @@ export class AgentWatch {
     this.#handlers.onGone(reason)
   }
 
-  /** Rejects when the agent is given up. */
+  /** Rejects when the agent counts as gone. */
   async #followWithReconnects(begin: Promise<void> | undefined): Promise<never> {
     const { signal } = this.#abort
     await begin
@@ -103,7 +103,7 @@ export class AgentWatch {
         this.#takeState(state)
         this.#lastStateAt = performance.now()
       }
-      return new Error('its stream of states ends')
+      return new Error('its stream of states ended')
     } finally {
       clearTimeout(timer)
     }
@@ -112,7 +112,7 @@ export class AgentWatch {
   #takeState(state: AgentState): void {
     if (state.contract_version !== agentContractVersion) {
       throw new AgentFailure(
-        `it speaks version ${state.contract_version} of the agent contract, this server ${agentContractVersion}`,
+        `it uses version ${state.contract_version} of the agent contract, this server ${agentContractVersion}`,
       )
     }
     if (state.state === 'failed') throw new AgentFailure(state.failure ?? 'it failed without a reason')

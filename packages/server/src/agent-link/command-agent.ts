@@ -9,15 +9,15 @@ const maxRefusalLength = 500
 
 export interface CommandOptions {
   readonly limitMilliseconds?: number
-  /** Of the answer; for those that are longer than most. */
+  /** The limit of the response, for commands with longer responses than most. */
   readonly maxAnswerBytes?: number
-  /** Ends the command when its caller leaves. */
+  /** Aborts the command when its caller disconnects. */
   readonly signal?: AbortSignal
 }
 
 /**
- * Sends a command to an agent and returns its response. Rejects with an `AgentRefusal` when the agent refuses, and with
- * `session_unreachable` when there is no response in time or an undeclared one.
+ * Sends a command to an agent and returns its response. Rejects with an `AgentRefusal` when the agent rejects the
+ * command, and with `session_unreachable` when there is no response in time or one that does not match the declaration.
  */
 export async function commandAgent<Body extends z.ZodType, Reply extends z.ZodType>(
   machine: ReachableMachine,
@@ -42,7 +42,10 @@ export async function commandAgent<Body extends z.ZodType, Reply extends z.ZodTy
   }
 }
 
-/** An agent's refusal of a command. The message is the agent's own and is shown only to the owner of its session. */
+/**
+ * The error response of an agent to a command. The message comes from the agent and is shown only to the owner of its
+ * session.
+ */
 export class AgentRefusal extends Error {
   readonly status: number
   readonly code: string

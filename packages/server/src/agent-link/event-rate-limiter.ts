@@ -2,23 +2,23 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 const creditPerSecond = 100
 const maxCredit = 1_000
-/** Of an event; one of an agent that works as it should is shorter, or rare. */
+/** For the cost of an event. Events of a correct agent are shorter or rare. */
 const defaultCharactersPerCredit = 1_000
 
-/** Slows down an agent that sends events without end: each costs the server time that is taken from other sessions. */
+/** Slows down an agent that sends events without end, because each costs processor time that other sessions need. */
 export class EventRateLimiter {
   readonly #price: number
   readonly #charactersPerCredit: number
   #credit = maxCredit
   #countedAt = performance.now()
 
-  /** The least that an event costs. At a cost of 1, a hundred events a second pass without limit of time. */
+  /** `price` is the minimum cost of an event. At a cost of 1, a hundred events per second are never delayed. */
   constructor(price = 1, charactersPerCredit = defaultCharactersPerCredit) {
     this.#price = price
     this.#charactersPerCredit = charactersPerCredit
   }
 
-  /** Resolves when it is the event's time; at once for all that an agent sends that works as it should. */
+  /** Resolves when the event may be processed: immediately for a correct agent. */
   async admit(length: number, signal: AbortSignal): Promise<void> {
     const now = performance.now()
     this.#credit = Math.min(maxCredit, this.#credit + ((now - this.#countedAt) / 1_000) * creditPerSecond)

@@ -9,19 +9,19 @@ import type { EventRateLimiter } from './event-rate-limiter.ts'
 
 /** The longest lines contain the last output of a program: 20 lines of 2,000 characters. */
 const defaultMaxEventLength = 128 * 1024
-/** What may wait here for whoever takes the events; more waits in the machine. */
+/** The buffer for events that wait to be processed. Further ones stay in the machine. */
 const maxWaitingBytes = 256 * 1024
 
 interface FollowOptions {
-  /** With its question mark. */
+  /** Includes the question mark. */
   readonly query?: string
   readonly signal: AbortSignal
-  /** Events that come too fast wait in the machine; whoever follows an agent again passes on the pace. */
+  /** Events that exceed the rate limit wait in the machine. Pass the same limiter when the agent is followed again. */
   readonly pace: EventRateLimiter
   readonly maxEventLength?: number
 }
 
-/** Follows a stream of an agent until that goes away or the signal ends it; rejects at the first event that is none. */
+/** Follows a stream of an agent until it ends or the signal aborts. Rejects at the first invalid event. */
 export async function* followAgent<Event extends z.ZodType>(
   machine: ReachableMachine,
   stream: Endpoint<z.ZodType, z.ZodType, z.ZodType, Event>,
@@ -31,11 +31,11 @@ export async function* followAgent<Event extends z.ZodType>(
   const response = await callAgent(machine, { method, path: `${path}${query}`, signal })
   if (response.statusCode !== status) {
     response.destroy()
-    throw new Error(`it answers ${path} with ${response.statusCode}`)
+    throw new Error(`it responds to ${path} with ${response.statusCode}`)
   }
   let unfinished = ''
   let endsEvent = false
-  // readline would let an error of the stream end the process.
+  // With readline, an error of the stream would end the process.
   for await (const chunk of whateverEndsIt(response)) {
     const lines = `${unfinished}${chunk}`.split('\n')
     unfinished = lines.pop() ?? ''
@@ -45,8 +45,8 @@ export async function* followAgent<Event extends z.ZodType>(
     for (const line of lines) {
       const data = eventDataOf(line)
       if (data === undefined && line !== '' && !line.startsWith(':'))
-        throw new Error('it sends a line that is no event')
-      // The empty line that belongs to an event costs nothing more.
+        throw new Error('it sends a line that is not an event')
+      // The empty line after an event costs nothing.
       if (line !== '' || !endsEvent) await pace.admit(line.length, signal)
       endsEvent = data !== undefined
       if (data !== undefined) yield reply?.parse(JSON.parse(data)) as z.output<Event>
@@ -54,7 +54,10 @@ export async function* followAgent<Event extends z.ZodType>(
   }
 }
 
-/** Everything that an agent has written: by itself, an answer that breaks off takes with it what nobody has read yet. */
+/**
+ * Yields everything that the agent wrote. Otherwise, a response that is cut off would discard data that nobody has read
+ * yet.
+ */
 function whateverEndsIt(response: IncomingMessage): Readable {
   const read = new PassThrough({ highWaterMark: maxWaitingBytes, encoding: 'utf8' })
   response.on('data', (chunk: Buffer) => read.write(chunk) || response.pause())

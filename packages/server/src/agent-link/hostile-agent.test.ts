@@ -30,7 +30,7 @@ function follow(agent: ReachableMachine, signal: AbortSignal = never) {
   return followAgent(agent, followAgentState, { signal, pace: new EventRateLimiter() })
 }
 
-/** An agent that somebody has taken over: it answers every connection as the test says. Returns its machine. */
+/** A hijacked agent: it handles every connection as the test defines. Returns its machine. */
 async function takenOver(context: TestContext, answer: (socket: Socket) => void): Promise<ReachableMachine> {
   const folder = await mkdtemp(join(tmpdir(), 'berth-agent-'))
   const path = join(folder, 'agent.sock')
@@ -99,7 +99,7 @@ for (const [what, piece] of [
       if (idle_since !== null) break
     }
 
-    // The first thousand pass at once, the others at a hundred a second.
+    // The first thousand pass immediately, the others at a hundred per second.
     assert.ok(performance.now() - startedAt > 400)
   })
 }

@@ -32,7 +32,7 @@ interface OperationsOptions {
   readonly requestAudit: RequestAudit
 }
 
-/** The request headers that operations may use. The caller's key and cookies are not passed on. */
+/** The request headers that operations may use. The caller's key and cookies are not forwarded. */
 const requestHeaders = [
   ...['content-type', 'content-length', 'content-encoding', 'accept'],
   ...['range', 'if-range', 'if-none-match', 'if-modified-since', 'last-event-id', 'x-stainless-retry-count'],
@@ -103,7 +103,7 @@ export async function mountOperations(app: FastifyInstance, options: OperationsO
       path: agentPath(operation, request),
       headers: { ...requestHeadersOf(operation, request.headers), 'x-request-id': request.id },
       ...(hasBody(request.raw) && { body: request.raw }),
-      // Not aborted by a response that precedes the end of the body: the rest of the body is still received, otherwise
+      // Not aborted when the response is complete before the body: the rest of the body is still received, otherwise
       // the client would not see the response.
       signal: abortedByClient(reply),
     }).catch((cause: NodeJS.ErrnoException) => {
@@ -121,9 +121,9 @@ export async function mountOperations(app: FastifyInstance, options: OperationsO
     requestAudit.record(request, reply, head.status)
     reply.hijack()
     reply.raw.writeHead(head.status, { ...(reply.getHeaders() as OutgoingHttpHeaders), ...head.headers })
-    // The head of a stream is sent before its first event.
+    // Sends the headers of a stream before its first event.
     reply.raw.flushHeaders()
-    // The end of either side ends the other. There is nobody left to report to.
+    // The end of either side ends the other. Nobody is left to report to.
     await pipeline(answer, reply.raw).catch(() => reply.raw.destroy())
     return reply
   }

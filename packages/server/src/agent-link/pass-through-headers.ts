@@ -39,18 +39,18 @@ export function isBrowser(headers: IncomingHttpHeaders): boolean {
   return headers['x-stainless-lang'] === undefined && /^Mozilla\//.test(headers['user-agent'] ?? '')
 }
 
-/** The request headers to pass on. `content-length` is needed for the connection to the agent. */
+/** The request headers to forward. `content-length` is needed for the connection to the agent. */
 export function passedRequestHeaders(headers: IncomingHttpHeaders): Headers {
   const fromBrowser = isBrowser(headers)
   return keep(headers, (name, value) => {
     if (hopByHopHeaders.test(name) || (fromBrowser && callerBrowserHeaders.test(name))) return false
     if (name === 'user-agent') return !libraryUserAgents.test(String(value).split(' ')[0] ?? '')
-    // Libraries use `*` for no preference. The browser adds its own languages.
+    // Libraries send `*` for no preference. The browser adds its own languages.
     return name !== 'accept-language' || value !== '*'
   })
 }
 
-/** The response headers to pass on to the caller. */
+/** The response headers to forward to the caller. */
 export function passedResponseHeaders(answer: IncomingHttpHeaders, caller: IncomingHttpHeaders): Headers {
   if (isBrowser(caller)) return keep(answer, (name) => headersForBrowsers.includes(name))
   return keep(answer, (name) => !blockedResponseHeaders.test(name))

@@ -134,13 +134,13 @@ for (const spelling of spellings) {
     const query = spelling.replaceAll('T', token)
     const { status } = await fetch(`${server.url}/s/${id}/fs/file_info?${query}&path=/tmp`)
 
-    // Whether it counts as the token or not, nothing that contains it is passed on.
+    // Whether or not it counts as the token, nothing that contains it is forwarded.
     assert.ok(status === 200 || status === 401, `${status}`)
     assert.deepEqual(seen, status === 200 ? ['/operations/fs/file_info?path=/tmp'] : [])
   })
 }
 
-/** Returns the head of the response to a handshake. */
+/** Returns the response headers of a handshake. */
 async function handshake(path: string, headers: readonly string[] = []): Promise<string> {
   const socket = connect(server.port, '127.0.0.1')
   const key = headers.some((line) => line.startsWith('sec-websocket-key'))

@@ -23,7 +23,7 @@ export class FolderBlobs implements Blobs {
     return blobs
   }
 
-  /** Other servers write to it as well: what looks unfinished may be theirs. */
+  /** For a folder that other servers use too: incomplete writes may be theirs. */
   static async openShared(folder: string): Promise<FolderBlobs> {
     await mkdir(folder, { recursive: true, mode: 0o700 })
     return new FolderBlobs(folder)
@@ -75,7 +75,7 @@ export class FolderBlobs implements Blobs {
     }
   }
 
-  /** Decided by the last change. False for a file that was removed meanwhile. */
+  /** Decided by the time of the last change. False for a file that was removed meanwhile. */
   #isOlder(name: string, moment: Date): Promise<boolean> {
     return stat(join(this.#folder, name)).then(
       ({ mtime }) => mtime < moment,

@@ -3,7 +3,10 @@ import type { Blobs } from './blobs.ts'
 import { FolderBlobs } from './folder-blobs.ts'
 import type { S3Settings } from './s3-settings.ts'
 
-/** Where blobs are kept: in a folder, or in a bucket that several servers can share. A folder with a path is shared as well. */
+/**
+ * Where blobs are stored: in a folder, or in a bucket that several servers can share. A folder with a configured path
+ * is shared as well.
+ */
 export type BlobsConfig = { readonly kind: 'folder'; readonly path?: string } | ({ readonly kind: 's3' } & S3Settings)
 
 /** Opens the configured store. `folder` is the default. */

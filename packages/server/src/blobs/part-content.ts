@@ -4,9 +4,9 @@ import type { BinaryResponse } from '@berth/runtime/http/mount.ts'
 import { parse as parseRange } from 'range-parser'
 import type { ByteRange } from './sealed-parts.ts'
 
-/** A content that never changes, and can be read from any position on. */
+/** Content that never changes and can be read from any position. */
 export interface RangedContent {
-  /** Names the content among all that there are. */
+  /** Identifies the content uniquely. */
   readonly id: string
   readonly sizeBytes: number
   readonly read: (range: ByteRange) => AsyncIterable<Buffer>
@@ -17,7 +17,7 @@ interface RangeHeaders {
   readonly 'if-range'?: string | string[] | undefined
 }
 
-/** The content, or the part of it that the headers ask for (RFC 9110, §14). */
+/** The response with the content, or with the range that the headers request (RFC 9110, section 14). */
 export function rangeResponse({ id, sizeBytes, read }: RangedContent, headers: RangeHeaders): BinaryResponse {
   const etag = `"${id}"`
   const range = rangeOf(headers, sizeBytes, etag)
@@ -35,7 +35,7 @@ export function rangeResponse({ id, sizeBytes, read }: RangedContent, headers: R
   }
 }
 
-/** Nothing where the whole content is the answer: without a range, with one of another kind, or with several. */
+/** Undefined when the response is the whole content: without a range, with an unknown unit, or with several ranges. */
 function rangeOf(headers: RangeHeaders, sizeBytes: number, etag: string): ByteRange | undefined {
   const { range, 'if-range': condition } = headers
   if (range === undefined || (condition !== undefined && condition !== etag)) return undefined
@@ -45,5 +45,5 @@ function rangeOf(headers: RangeHeaders, sizeBytes: number, etag: string): ByteRa
   return ranges.length === 1 ? ranges[0] : undefined
 }
 
-/** Bit of the parser's code. */
+/** The parser's result for a malformed header. */
 const malformed = 1

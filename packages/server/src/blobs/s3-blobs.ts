@@ -17,15 +17,15 @@ import type { S3Settings } from './s3-settings.ts'
 
 /** S3 accepts at most 10,000 parts of a stream of unknown length: 80 GB. */
 const partBytes = 8 * 1024 ** 2
-/** Each part in progress is held in memory, so that it can be sent again. */
+/** Each part in progress is held in memory for retries. */
 const partsAtOnce = 2
 const connectionTimeout = 5_000
 const socketTimeout = 60_000
 
 /**
  * Stores blobs as objects of an S3 bucket. The AWS SDK finds the credentials: environment variables `AWS_…`, a profile,
- * or the role of the machine. Blobs are sealed, so checksums of transfers add nothing. Without them, servers that only
- * support the older ones work too.
+ * or the role of the machine. Blobs are encrypted with authentication, so checksums of transfers add nothing. Without
+ * them, servers that only support older checksums work too.
  */
 export class S3Blobs implements Blobs {
   readonly #client: S3Client
@@ -129,7 +129,7 @@ export class S3Blobs implements Blobs {
       await this.#client
         .send(new AbortMultipartUploadCommand({ Bucket: this.#bucket, Key, UploadId }))
         .catch((error) => {
-          if (statusOf(error) !== 404) throw error // It has ended meanwhile.
+          if (statusOf(error) !== 404) throw error // The upload has ended meanwhile.
         })
     }
   }
@@ -165,7 +165,7 @@ function statusOf(error: unknown): number | undefined {
   return error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined
 }
 
-/** 409: another write of the name completes at the same moment. */
+/** 409: another write of the name is completing at the same moment. */
 function isTaken(error: unknown): boolean {
   return statusOf(error) === 412 || (error instanceof S3ServiceException && error.name === 'ConditionalRequestConflict')
 }

@@ -9,7 +9,7 @@ import type { Blobs } from './blobs.ts'
 interface SealedPartsOptions {
   readonly blobs: Blobs
   readonly secrets: ProjectSecrets
-  /** What they are parts of, as the beginning of their names. */
+  /** What the parts belong to. Their names start with it. */
   readonly kind: string
 }
 
@@ -23,7 +23,10 @@ interface Whole {
   readonly id: string
 }
 
-/** Content in parts, each in a blob of its own that is sealed alone: a reader of a range decrypts no other. */
+/**
+ * Stores content in parts. Each is a separate, separately encrypted blob, so a reader of a range decrypts only the
+ * parts it needs.
+ */
 export class SealedParts {
   readonly #options: SealedPartsOptions
 
@@ -31,7 +34,7 @@ export class SealedParts {
     this.#options = options
   }
 
-  /** Returns the name of the blob, once it outlives any crash. */
+  /** Returns the name of the blob when it is durable. */
   async write({ projectId, id }: Whole, number: number, bytes: Buffer): Promise<string> {
     const { blobs, secrets, kind } = this.#options
     const blob = `${kind}-${randomUUID()}`
@@ -57,13 +60,13 @@ export class SealedParts {
   }
 }
 
-/** Bytes of a content, both included. */
+/** A range of bytes, including both ends. */
 export interface ByteRange {
   readonly start: number
   readonly end: number
 }
 
-/** The range of the content that the parts are. Only the parts that it touches are read. */
+/** Yields the range of the content that the parts form. Reads only the parts that overlap with it. */
 export async function* readRange<Part extends { readonly size_bytes: number }>(
   parts: readonly Part[],
   { start, end }: ByteRange,
@@ -76,7 +79,7 @@ export async function* readRange<Part extends { readonly size_bytes: number }>(
     if (at <= start) continue
     if (partStart > end) return
     const bytes = await readPart(part)
-    if (bytes.length !== part.size_bytes) throw new Error('a part has another size than was stored')
+    if (bytes.length !== part.size_bytes) throw new Error('the size of a part differs from its row')
     yield bytes.subarray(Math.max(0, start - partStart), end + 1 - partStart)
   }
 }

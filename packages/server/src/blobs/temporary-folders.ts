@@ -3,14 +3,14 @@ import { join } from 'node:path'
 
 import type { Trash } from '../host/trash.ts'
 
-/** A folder that is removed with its owner. */
+/** A folder that is removed when its owner is disposed. */
 export interface TemporaryFolder extends AsyncDisposable {
   readonly path: string
 }
 
 /**
  * Temporary folders for bodies that must be validated as a whole before they are stored. The next start removes what a
- * crash leaves.
+ * crash left.
  */
 export class TemporaryFolders {
   readonly #folder: string

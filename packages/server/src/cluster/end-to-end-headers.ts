@@ -8,7 +8,7 @@ const connectionHeaders = [
   'upgrade',
 ]
 
-/** Of raw headers (name, value, name, …) those that are not about one connection alone (RFC 9110, section 7.6.1). */
+/** Selects the raw headers (name, value, name, …) that do not concern a single connection (RFC 9110, section 7.6.1). */
 export function endToEndHeaders(rawHeaders: readonly string[], without: readonly string[] = []): string[] {
   const pairs = pairsOf(rawHeaders)
   const named = pairs
@@ -18,7 +18,7 @@ export function endToEndHeaders(rawHeaders: readonly string[], without: readonly
   return pairs.filter(([name]) => !dropped.has(name.toLowerCase())).flat()
 }
 
-/** All but the named ones. */
+/** Returns all other headers. */
 export function headersWithout(rawHeaders: readonly string[], name: string): readonly (readonly [string, string])[] {
   return pairsOf(rawHeaders).filter(([candidate]) => candidate.toLowerCase() !== name)
 }

@@ -2,7 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 
 const waiting = new WeakSet<IncomingMessage>()
 
-/** Lets whoever asks before it sends a body (`Expect: 100-continue`) wait until it is known who reads it. */
+/** Makes clients that send `Expect: 100-continue` wait with the body until it is known who reads it. */
 export function deferContinue(server: Server): void {
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     waiting.add(request)
@@ -10,7 +10,7 @@ export function deferContinue(server: Server): void {
   })
 }
 
-/** Tells it once, if it waits. */
+/** Sends 100 Continue once, if the client waits for it. */
 export function tellToContinue(request: IncomingMessage, response: ServerResponse): void {
   if (waiting.delete(request)) response.writeContinue()
 }

@@ -60,7 +60,7 @@ test('a create is refused when the only other server cannot be reached', async (
     .set({ address: 'http://127.0.0.1:9' })
     .where('id', '=', 'second')
     .execute()
-  first.clock.advance(60) // The address that was known before is outdated.
+  first.clock.advance(60) // The address that was cached before is outdated.
   first.host.failNextStart(full())
 
   const refused = await project.call<{ code: string }>('POST', '/browsers', {})

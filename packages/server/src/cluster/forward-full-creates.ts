@@ -3,15 +3,15 @@ import { createBrowser } from '@berth/contract/browsers/browser-endpoints.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
-/** Resolves with false when no other server has answered. */
+/** Resolves with false if no other server has responded. */
 type CreateElsewhere = (request: FastifyRequest, reply: FastifyReply) => Promise<boolean>
 
 const creates = [createBrowser, createInvocation]
 
 /**
- * Lets another server create the session, or the invocation that its caller waits for, when this host has no room for
- * its machine. The row of the failed create has been removed by then, so it is counted once. Has to come before the
- * routes are mounted.
+ * Lets another server create the session, or run the invocation that its caller waits for, when this host has no
+ * capacity. The row of the failed create is removed before, so it is counted once. Must be called before the routes are
+ * mounted.
  */
 export function forwardFullCreates(app: FastifyInstance, createElsewhere: CreateElsewhere): void {
   app.addHook('onRoute', (route) => {

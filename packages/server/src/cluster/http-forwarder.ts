@@ -10,15 +10,20 @@ import type { OpenForwards } from './open-forwards.ts'
 import { limitConnecting } from './peers/peer-connection.ts'
 import { forwardedHeader } from './peers/peer-signature.ts'
 
-/** Shorter than the time for which a server keeps a connection that is not used. */
+/** Shorter than the time for which a server keeps an idle connection. */
 const idleMilliseconds = 15_000
 const maxResponseListeners = 20
-/** Doing it twice is the same as doing it once. */
+/** Methods that are safe to repeat. */
 const repeatable = ['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE']
-/** On the answer of a server to a forwarded request whose session it does not have: it has done nothing. */
+/**
+ * Set in the response to a forwarded request for a session that the server does not have. The server has done nothing.
+ */
 export const misdirectedHeader = 'x-berth-misdirected'
 
-/** A body that has not arrived. It is read when the other server answers 100 Continue, so that a refusal leaves it whole. */
+/**
+ * A request body that has not been read. Reading starts when the other server responds with 100 Continue, so a rejected
+ * request can be forwarded again with its whole body.
+ */
 export class UnreadBody {
   readonly #source: IncomingMessage
   readonly #tellClient: () => void
@@ -29,7 +34,7 @@ export class UnreadBody {
     this.#tellClient = tellClient
   }
 
-  /** Whether some of it may be gone. */
+  /** Whether part of it may have been read. */
   get isBegun(): boolean {
     return this.#isBegun
   }
@@ -40,7 +45,7 @@ export class UnreadBody {
     this.#source.pipe(outgoing)
   }
 
-  /** Reads the rest and drops it. */
+  /** Reads and discards the rest. */
   discard(): void {
     this.#source.resume()
   }
@@ -49,15 +54,15 @@ export class UnreadBody {
 export interface Forward {
   readonly owner: string
   readonly address: URL
-  /** The signed header. */
+  /** The value of the signed header. */
   readonly signature: string
-  /** What the request names in `Host`, or where it came in when it names nothing. */
+  /** The `Host` of the request, or the address where it arrived if it has none. */
   readonly host: string
-  /** What this server has read already, or a body that has not arrived. */
+  /** A body that this server has already read, or one that has not been read. */
   readonly body: string | Buffer | UnreadBody | undefined
 }
 
-/** Passes requests on to other servers, and their answers back, as they are and while they come. */
+/** Forwards requests to other servers, and streams their responses back unchanged. */
 export class HttpForwarder {
   readonly #agents = {
     'http:': new Agent({ keepAlive: true, timeout: idleMilliseconds }),
@@ -74,23 +79,26 @@ export class HttpForwarder {
     for (const agent of Object.values(this.#agents)) agent.destroy()
   }
 
-  /** Resolves when the reply is answered, or nobody is left to answer. Rejects while it still can be answered otherwise. */
+  /**
+   * Resolves when the reply is complete or its client has disconnected. Rejects while another reply is still possible.
+   */
   async forward(request: IncomingMessage, reply: FastifyReply, forward: Forward): Promise<void> {
     const gone = new AbortController()
     using _open = this.#forwards.add(forward.owner, () => gone.abort(new Error('the server is gone')))
     const signal = AbortSignal.any([abortedByClient(reply), gone.signal])
-    // Nobody is left to answer.
+    // The client has disconnected.
     if (reply.raw.closed) return void reply.hijack()
     const { answer, outgoing } = await this.#ask(request, forward, signal)
     reply.hijack()
     reply.raw.writeHead(answer.statusCode ?? 502, answer.statusMessage ?? '', endToEndHeaders(answer.rawHeaders))
-    // The head of a stream is sent before its first event.
+    // Sends the headers of a stream before its first event.
     reply.raw.flushHeaders()
-    // Those that count, bound and audit the response listen for its end too: Node.js would warn of a leak in the log.
+    // The listeners that count, limit and audit the response also use its end: Node.js would log a warning about a
+    // leak.
     reply.raw.setMaxListeners(maxResponseListeners)
-    // The end of either side ends the other. There is nobody left to report to.
+    // The end of either side ends the other. Nobody is left to report to.
     await pipeline(answer, reply.raw).catch(() => reply.raw.destroy())
-    // It was answered without its body: the connection waits for that.
+    // The response came before the body, which the connection still waits for.
     if (forward.body instanceof UnreadBody && !forward.body.isBegun) outgoing.destroy()
   }
 
@@ -106,7 +114,7 @@ export class HttpForwarder {
         isConnected = true
       })
     })
-    // After the answer has begun, whoever reads it learns of its end there, and nobody reads the rest of the body.
+    // After the start of the response, its reader sees the error, and nobody reads the rest of the body.
     outgoing.on('error', () => isAnswered && request.resume())
     if (body instanceof UnreadBody) {
       outgoing.once('continue', () => body.sendTo(outgoing))
@@ -153,7 +161,7 @@ export class HttpForwarder {
   }
 }
 
-/** Whether a body follows the head. */
+/** Whether the request has a body. */
 export function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 }

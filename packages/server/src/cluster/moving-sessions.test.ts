@@ -16,7 +16,7 @@ after(() => servers.close())
 const { first, second } = servers
 const { database } = first
 
-/** Both servers have been there for a while. */
+/** Both servers have run for a while. */
 beforeEach(async () => {
   await first.tell()
   await second.tell()
@@ -37,7 +37,7 @@ async function sessionOn(server: TestServer) {
   return { project, session, id, machineId: (await server.row(id)).machine_id }
 }
 
-/** The address of the session as clients have it that came in by the server. */
+/** The address of the session for a client of the other server. */
 function at(server: TestServer, address: string): string {
   const url = new URL(address)
   url.port = String(server.port)
@@ -95,7 +95,7 @@ test('the sessions of a server that was killed are served by another one, with t
   await first.start()
 })
 
-/** The agent of the session, which the fake machine keeps whoever serves it. */
+/** The agent of the session. The fake machine keeps it, whichever server serves it. */
 function echo(machineId: MachineId, server: TestServer): void {
   const { agent } = server.host.machines.get(machineId) ?? {}
   if (agent) agent.operate = (request, response) => void request.pipe(response.writeHead(200))
@@ -181,7 +181,7 @@ test('a client that asks before it sends a body is told to go on by the server t
   }
   const { search } = new URL(session.cdp_ws_url)
 
-  // The fake agent knows no such command.
+  // The fake agent does not have this command.
   assert.deepEqual(await ask(first, search), ['continue', 404])
   assert.deepEqual(await ask(second, search), ['continue', 404])
 })
@@ -299,7 +299,7 @@ test('a server that ends gives its sessions away, and what clients have open goe
   const answer = once(socket, 'message')
   socket.send('still there')
   assert.equal(String((await answer)[0]), 'still there')
-  // It is taken up for whoever asks first, by whichever server.
+  // The first request adopts it, on whichever server it arrives.
   assert.equal((await project.call('PATCH', `/browsers/${id}`, { name: 'given' })).status, 200)
   assert.ok(second.services.machines.has(id))
   const end = closed(socket)

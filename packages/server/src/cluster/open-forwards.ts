@@ -3,8 +3,9 @@ import type { Peers } from './peers/peers.ts'
 const lookMilliseconds = 5_000
 
 /**
- * What is being passed on to other servers. A host that loses its power or its network says nothing, and its connections
- * would stay open for minutes: when a server has not been heard of for a minute, what goes to it is cut.
+ * The requests and connections that are being forwarded to other servers. A host that loses power or its network sends
+ * nothing, and its connections would stay open for minutes. So when a server has sent no heartbeat for a minute,
+ * connections to it are closed.
  */
 export class OpenForwards {
   readonly #peers: Peers
@@ -15,7 +16,7 @@ export class OpenForwards {
     this.#peers = peers
   }
 
-  /** Until the disposal, `cut` is called when the owner is gone, or this server stops. */
+  /** Until the disposal, `cut` is called when the other server is gone or this server stops. */
   add(owner: string, cut: () => void): Disposable {
     const entry = { owner, cut }
     this.#open.add(entry)
@@ -34,7 +35,7 @@ export class OpenForwards {
         if (!(await this.#peers.addressOf(entry.owner)) && this.#open.has(entry)) entry.cut()
       }
     } catch {
-      // Without a database nobody is known to be gone.
+      // Without a database, no server is known to be gone.
     }
   }
 }

@@ -8,8 +8,8 @@ interface OwnEgressPolicyOptions {
 }
 
 /**
- * What egress has to know of berth's own addresses. Those of the other servers count as own: a session that connects to
- * one of them reaches itself, as at the address of its own server, and nothing else there.
+ * What egress must know about berth's own addresses. The addresses of other servers are included: a session that
+ * connects to one of them reaches only itself, as at the address of its own server.
  */
 export class OwnEgressPolicy {
   readonly #options: OwnEgressPolicyOptions
@@ -20,7 +20,7 @@ export class OwnEgressPolicy {
     this.#options = options
   }
 
-  /** Where this server listens, and is reached. */
+  /** The addresses where this server listens and is reached. */
   async setOwn(addresses: readonly string[]): Promise<void> {
     this.#own = addresses
     await this.#apply()
@@ -29,7 +29,7 @@ export class OwnEgressPolicy {
   async setServers(servers: readonly KnownServer[]): Promise<void> {
     this.#servers = servers.flatMap(({ address }) => {
       const { protocol, hostname, port } = new URL(address ?? 'none:')
-      // Whoever serves an https address has its key, and berth could not answer in its place.
+      // An https address is served with a key that berth does not have, so berth could not respond in its place.
       return protocol === 'http:' ? [`${hostname}:${port || 80}`] : []
     })
     await this.#apply()

@@ -7,7 +7,7 @@ const logger = createLogger({ name: 'test', level: 'silent', json: true })
 
 interface Scene {
   readonly limitMilliseconds: number
-  /** What is open at each look; the last holds. */
+  /** The number of open requests at each poll. The last one repeats. */
   readonly open: readonly number[]
   readonly isShared?: boolean
   readonly failure?: Error

@@ -4,25 +4,25 @@ import type { ServerHeartbeat } from '../features/servers/server-heartbeat.ts'
 import type { SessionTakeUps } from '../features/sessions/machines/session-take-ups.ts'
 
 const lookMilliseconds = 250
-/** So long balancers may take to notice that this server is not ready any more. */
+/** The time that load balancers need to notice that this server is not ready. */
 const noticeMilliseconds = 3_000
 const goodbyeMilliseconds = 2_500
 
 interface ServerDrainOptions {
   readonly heartbeat: Pick<ServerHeartbeat, 'drain'>
   readonly takeUps: Pick<SessionTakeUps, 'giveAway'> | undefined
-  /** How long open connections of clients may continue. With 0 the drain waits for none. */
+  /** How long open connections of clients may continue. With 0, the drain does not wait. */
   readonly limitMilliseconds: number
-  /** How many requests and WebSockets are open. */
+  /** The number of open requests and WebSockets. */
   readonly countOpen: () => number
-  /** Tells the clients of WebSockets to connect again. */
+  /** Tells the clients of WebSockets to reconnect. */
   readonly restartClients: () => void
   readonly logger: Logger
 }
 
 /**
- * The first part of a graceful end: other servers get the sessions, and what clients have open here may end by itself.
- * Meanwhile the server still serves whatever comes to it.
+ * The first part of a graceful shutdown: other servers take over the sessions, and open requests and connections may
+ * finish. Meanwhile the server still serves new requests.
  */
 export class ServerDrain {
   readonly #options: ServerDrainOptions
@@ -33,7 +33,7 @@ export class ServerDrain {
     this.#isOver = options.limitMilliseconds === 0
   }
 
-  /** Whether requests may be refused now. */
+  /** Whether requests may be rejected now. */
   get isOver(): boolean {
     return this.#isOver
   }
@@ -42,7 +42,7 @@ export class ServerDrain {
     const { heartbeat, takeUps, limitMilliseconds, logger } = this.#options
     if (takeUps || !this.#isOver) {
       await heartbeat.drain().catch((error: Error) => {
-        logger.warn({ reason: error.message }, 'could not say that this server ends')
+        logger.warn({ reason: error.message }, 'could not record that this server is stopping')
       })
     }
     const begunAt = performance.now()
@@ -57,11 +57,11 @@ export class ServerDrain {
     this.#isOver = true
   }
 
-  /** Also those that were created since the last time. */
+  /** Includes sessions that were created since the last call. */
   async #giveAway(): Promise<void> {
     const { takeUps, logger } = this.#options
     await takeUps?.giveAway().catch((error: Error) => {
-      logger.warn({ reason: error.message }, 'could not give sessions to other servers; trying again')
+      logger.warn({ reason: error.message }, 'could not hand sessions over to other servers; retrying')
     })
   }
 
@@ -69,7 +69,7 @@ export class ServerDrain {
     const { countOpen, restartClients, logger } = this.#options
     const open = countOpen()
     if (open === 0) return
-    logger.info({ open }, 'ending what clients still have open')
+    logger.info({ open }, 'closing the remaining connections of clients')
     restartClients()
     for (const deadline = performance.now() + goodbyeMilliseconds; countOpen() > 0 && performance.now() < deadline; ) {
       await delay(lookMilliseconds)

@@ -15,14 +15,14 @@ const servers = await SharedServers.open({ connectionLimits: { total: 1000, perA
 after(() => servers.close())
 const { first, second } = servers
 
-/** A project as the second server serves it, and a session that lives on the first. */
+/** A project as the second server serves it, and a session that runs on the first. */
 async function elsewhere(): Promise<{ project: TestProject; session: Browser; id: SessionId }> {
   const project = await first.project()
   const session = await project.session()
   return { project: project.on(second), session, id: session.session_id as SessionId }
 }
 
-/** An address of the session as clients have it that came in by the second server. */
+/** The address of the session for a client of the second server. */
 function atSecond(address: string): string {
   const url = new URL(address)
   url.port = String(second.port)
@@ -255,7 +255,7 @@ test('a signature of another server is valid for one minute, one method and one 
   first.clock.advance(61)
   const fresh = verified(late)
   assert.equal(fresh && signature.isFresh(fresh), false)
-  // It is served here all the same: it is the word of the other server that counts no more.
+  // It is served here nevertheless: only the statement of the other server is ignored.
   assert.equal(
     (await project.on(first).call('GET', path, undefined, { headers: { [forwardedHeader]: late } })).status,
     200,
@@ -287,7 +287,7 @@ test('connections of other servers are not counted as those of one client', asyn
   const passedOn = await Promise.all(Array.from({ length: 50 }, () => open(atSecond(session.cdp_ws_url))))
   assert.equal(second.services.forwarding.openConnections, 50)
 
-  // With those of the other server they would be more than one address may have.
+  // Together with those of the other server, they would exceed the limit of one address.
   const direct = await Promise.all(Array.from({ length: 15 }, () => open(session.cdp_ws_url)))
 
   for (const socket of [...passedOn, ...direct]) socket.terminate()

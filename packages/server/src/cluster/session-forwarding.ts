@@ -38,7 +38,7 @@ interface SessionForwardingOptions {
   readonly signature: PeerSignature
   readonly store: Pick<SessionStore, 'resolve'>
   readonly machines: Pick<SessionMachines, 'has'>
-  /** Absent where each server has its own machines. */
+  /** Absent when each server has its own machines. */
   readonly takeUps: Pick<SessionTakeUps, 'arrive'> | undefined
   readonly tokens: Pick<SessionTokens, 'verify'>
   readonly logger: Logger
@@ -46,9 +46,9 @@ interface SessionForwardingOptions {
 
 interface Reach {
   readonly findOwner: () => Promise<string | undefined>
-  /** Whether all of the request is still there. */
+  /** Whether the whole request is still available. */
   readonly canRepeat: () => boolean
-  /** Rejects with `session_unreachable` when nothing was done, or when to do it twice is fine. */
+  /** Rejects with `session_unreachable` when nothing was done, or when a repeat is safe. */
   readonly forward: (owner: string) => Promise<void>
 }
 
@@ -59,7 +59,7 @@ const tokenRoute = `${sessionRoot}/:`
 const belowSession = new RegExp(`^${sessionRoot}/([^/]+)/`)
 const readingMethods = ['GET', 'HEAD']
 const bodyMilliseconds = 30_000
-/** Longer than it takes until a server that is gone is known to be. */
+/** Longer than the time until a lost server is detected. */
 const movingMilliseconds = 20_000
 const pauseMilliseconds = 1_000
 const sessionFields: ReadonlyMap<string, readonly string[]> = new Map(
@@ -69,9 +69,9 @@ const sessionFields: ReadonlyMap<string, readonly string[]> = new Map(
 )
 
 /**
- * Brings every request for a session to the server that has its machine, before any of its body is read. That server
- * decides about it as if it had come there: who may ask, what is asked, and what the audit log says. A request is passed
- * on once; one that comes to a server without the session is refused.
+ * Forwards every request for a session to the server that has its machine, before any of its body is read. That server
+ * authorizes, processes and audits it as if it had arrived there. A request is forwarded once. A server that receives a
+ * forwarded request for a session it does not have rejects it.
  */
 export class SessionForwarding {
   readonly #options: SessionForwardingOptions
@@ -90,7 +90,7 @@ export class SessionForwarding {
     return this.#upgrades.openConnections
   }
 
-  /** Tells the clients of WebSockets to connect again. */
+  /** Tells the clients of WebSockets to reconnect. */
   restart(): void {
     this.#upgrades.restart()
   }
@@ -100,7 +100,7 @@ export class SessionForwarding {
     this.#http.close()
   }
 
-  /** Has to come before everything that reads the headers of a request. */
+  /** Must run before all code that reads the headers of a request. */
   receive(request: IncomingMessage): void {
     receiveForwarded(request, this.#options.signature, this.#options.serverId)
   }
@@ -123,7 +123,7 @@ export class SessionForwarding {
         return this.#forwardTo(owner, request, reply, read?.body ?? unread)
       }
       const isElsewhere = await this.#reach(request.raw, { findOwner, canRepeat, forward }).catch((error: unknown) => {
-        // Whoever still sends reads the answer after that.
+        // A client that is still sending reads the response afterwards.
         unread?.discard()
         throw error
       })
@@ -131,18 +131,18 @@ export class SessionForwarding {
       goOn()
       return read ? Readable.from([read.body]) : payload
     })
-    // Where machines are shared, what is full for one server is full for all.
+    // When machines are shared, lack of capacity affects all servers.
     if (!this.#options.takeUps) forwardFullCreates(app, (request, reply) => this.#createElsewhere(request, reply))
   }
 
   /**
-   * Has the other server reached that has the session, and says whether there is one. Where sessions move, one whose
-   * server has gone has another server within seconds, which is waited for. A caller whose request cannot be sent once
-   * more repeats it.
+   * Forwards to the server that has the session, and returns whether there is one. When sessions can move, a session
+   * whose server is lost gets a new one within seconds, so this waits for it. A client whose request cannot be repeated
+   * here has to repeat it.
    */
   async #reach(request: IncomingMessage, { findOwner, canRepeat, forward }: Reach): Promise<boolean> {
     const deadline = performance.now() + movingMilliseconds
-    // Of one that another server has passed on, that server looks again.
+    // For a forwarded request, the other server repeats the lookup.
     const waits = this.#options.takeUps !== undefined && !isForwarded(request)
     for (;;) {
       const owner = await findOwner()
@@ -170,7 +170,7 @@ export class SessionForwarding {
     })
   }
 
-  /** Says whether another server has answered a create for which this one has no room. */
+  /** Returns whether another server has handled a create that this one has no capacity for. */
   async #createElsewhere(request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
     const { servers, serverId } = this.#options
     if (isForwarded(request.raw)) return false
@@ -186,18 +186,18 @@ export class SessionForwarding {
     }
   }
 
-  /** Takes upgrades; `serve` serves those for sessions of this server, and refuses those for none. */
+  /** Handles upgrades. `serve` handles those for sessions of this server, and rejects those for unknown sessions. */
   upgrades(serve: TakeUpgrade): TakeUpgrade {
     return (request, socket, head) => {
       this.receive(request)
       if (!this.#options.isShared) return serve(request, socket, head)
-      // Until it is known whose it is, its errors are nobody's.
+      // Until its target is known, its errors are ignored.
       const ignore = () => socket.destroy()
       socket.on('error', ignore)
       this.#takeUpgrade(request, socket, head, serve).catch((thrown: unknown) => {
         const error = toBerthError(thrown)
         if (error.status >= 500) {
-          this.#options.logger.error({ err: error.cause ?? error }, `a websocket was refused: ${error.code}`)
+          this.#options.logger.error({ err: error.cause ?? error }, `a WebSocket was rejected: ${error.code}`)
         }
         endWithResponse(socket, error.status, errorBody(error), retryHeaders(error))
       })
@@ -207,7 +207,7 @@ export class SessionForwarding {
   async #takeUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer, serve: TakeUpgrade): Promise<void> {
     const [, id] = belowSession.exec(pathOf(request.url ?? '')) ?? []
     const findOwner = async () => (ownSessionOf(request.socket) === undefined ? this.#otherOwnerById(id) : undefined)
-    // It moved on while it was on its way here: whoever has sent it looks again.
+    // The session moved on while the request was on its way: the server that forwarded it repeats the lookup.
     if (this.#options.takeUps && isForwarded(request) && (await findOwner()) !== undefined) return void socket.destroy()
     const forward = async (owner: string) =>
       this.#upgrades.forward(request, socket, head, await this.#wayTo(owner, request))
@@ -224,9 +224,9 @@ export class SessionForwarding {
     return { owner, address, signature: signature.sign(facts, request) }
   }
 
-  /** The other server that has to serve the request; nothing when it is this one's, or is for no session that lives. */
+  /** The other server that must handle the request. Undefined if it is for this server, or for no active session. */
   async #otherOwnerOf(request: FastifyRequest): Promise<string | undefined> {
-    // From inside of a machine of this server: it is for that session, or refused.
+    // From a machine of this server: it is for that session, or rejected.
     if (ownSessionOf(request.raw.socket) !== undefined) return undefined
     const { url: route = '' } = request.routeOptions
     const params = request.params as Record<string, string | undefined>
@@ -235,7 +235,7 @@ export class SessionForwarding {
     if (route === sessionRoute || route.startsWith(`${sessionRoute}/`)) {
       return this.#otherOwnerInProject(projectOf(request), params.id_or_name ?? '')
     }
-    // Puppeteer's discovery, where the token alone says which session is meant.
+    // Puppeteer's discovery, where only the token identifies the session.
     const token = isDiscovery(route) ? tokenOf(request) : undefined
     return token === undefined ? undefined : this.#otherOwnerById((await this.#options.tokens.verify(token))?.sessionId)
   }
@@ -271,13 +271,13 @@ function projectOf(request: FastifyRequest): ProjectId {
   return (request.caller as Caller).projectId
 }
 
-/** Where the body names the session, for those routes whose URL does not. */
+/** The member of the body that names the session, for routes whose URL does not. */
 function namedInBody({ routeOptions: { url = '' }, method, raw }: FastifyRequest): readonly string[] | undefined {
   const isHere = isForwarded(raw) || ownSessionOf(raw.socket) !== undefined
   return isHere ? undefined : sessionFields.get(`${method} ${url}`)
 }
 
-/** Whether it is a valid body is for the route to say. */
+/** The route validates the body. */
 async function readNamedSession(
   payload: Readable,
   limitBytes: number,

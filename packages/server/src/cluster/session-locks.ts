@@ -11,15 +11,16 @@ const patienceMilliseconds = 30_000
 const connectLimitMilliseconds = 5_000
 const lockKey = "hashtextextended('berth session ' || $1::text, 0)"
 
-/** Has the changes of one session made one after another, in the order of the calls. */
+/** Serialises the changes of one session, in the order of the calls. */
 export interface SessionLocks {
   run<Result>(id: SessionId, work: () => Promise<Result>): Promise<Result>
 }
 
 /**
- * Does so over all servers of a database. The locks are advisory ones of PostgreSQL, all on one connection of their own:
- * a change that waits for a slow browser holds no connection that others need, and what a killed server has locked is
- * free when PostgreSQL has noticed. Waiting is asking again, because the connection must not wait for one session.
+ * Serialises changes across all servers of a database. The locks are advisory locks of PostgreSQL, all on one separate
+ * connection: a change that waits for a slow browser uses no connection that others need, and the locks of a killed
+ * server are released when PostgreSQL notices. Waiting is polling, because the connection must not block for one
+ * session.
  */
 export class DatabaseSessionLocks implements SessionLocks {
   readonly #connectionString: string
@@ -36,7 +37,7 @@ export class DatabaseSessionLocks implements SessionLocks {
       try {
         return await work()
       } finally {
-        // One that broke has let go of it already.
+        // A broken connection has released it already.
         await connection.query(`select pg_advisory_unlock(${lockKey})`, [id]).catch(() => {})
       }
     })
@@ -59,7 +60,7 @@ export class DatabaseSessionLocks implements SessionLocks {
     }
   }
 
-  /** The one connection, made anew when it has broken. */
+  /** The one connection, reopened after it breaks. */
   #connect(): Promise<pg.Client> {
     this.#connecting ??= this.#open()
     return this.#connecting

@@ -3,8 +3,8 @@ import { BlobNotFound, type Blobs } from '../blobs/blobs.ts'
 import type { Database } from '../database/database.ts'
 
 /**
- * A blob that shows whether servers of one database have the same blobs, wherever each of them says that they are: the
- * first of them writes it, and the others look for it.
+ * Detects whether servers of one database use the same blob store, whatever their settings say: the first server writes
+ * a blob, and the others look for it.
  */
 export class SharedBlobs {
   readonly #database: Database
@@ -16,8 +16,8 @@ export class SharedBlobs {
   }
 
   /**
-   * Whether this server has the blobs of those before. With `isFirst` there are no others, and they will follow this one.
-   * One server at a time may ask.
+   * Whether this server uses the same blobs as the others. With `isFirst` there are no others yet. Only one server at a
+   * time may call this.
    */
   async compare({ isFirst }: { readonly isFirst: boolean }): Promise<boolean> {
     const marker = await this.#readMarker()
@@ -27,7 +27,7 @@ export class SharedBlobs {
     return true
   }
 
-  /** For the sweep of blobs that nothing mentions. */
+  /** Protects the blob from the sweep of unreferenced blobs. */
   async listUsedBlobs(names: readonly string[]): Promise<readonly string[]> {
     const marker = await this.#readMarker()
     return marker !== undefined && names.includes(marker) ? [marker] : []

@@ -15,7 +15,7 @@ beforeEach(async () => {
   second.clock.advance(10)
 })
 
-/** The first server was last seen two minutes ago, and the second has been there all the time. */
+/** The first server was last seen two minutes ago. The second has run all the time. */
 async function loseFirst(): Promise<void> {
   await sql`update servers set up_since = now() - interval '10 minutes',
     seen_at = now() - case when id = 'test' then interval '2 minutes' else interval '0' end`.execute(first.database)
@@ -100,7 +100,7 @@ test('requests forwarded to a silent server are cut when it counts as gone', {
 }, async () => {
   const project = await first.project()
   const session = await project.session()
-  first.host.agentOf(session.session_id as SessionId).operate = () => {} // For ever.
+  first.host.agentOf(session.session_id as SessionId).operate = () => {} // It never responds.
   const { port, pathname, search } = new URL(session.cdp_ws_url)
   const waiting = project.on(second).call<{ code: string }>('POST', `/browsers/${session.session_id}/process/exec`, {})
   const socket = new WebSocket(`ws://127.0.0.1:${port.replace(`${first.port}`, `${second.port}`)}${pathname}${search}`)

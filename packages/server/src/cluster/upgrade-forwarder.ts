@@ -8,7 +8,7 @@ import type { OpenForwards } from './open-forwards.ts'
 import { connectToPeer } from './peers/peer-connection.ts'
 import { forwardedHeader } from './peers/peer-signature.ts'
 
-/** The other server itself bounds how long an agent may take. */
+/** The other server limits how long an agent may take. */
 const answerMilliseconds = 60_000
 
 interface UpgradeForward {
@@ -17,7 +17,7 @@ interface UpgradeForward {
   readonly signature: string
 }
 
-/** Passes websockets on to other servers: the request as it came, then bytes both ways. */
+/** Forwards WebSockets to other servers: the original request, then bytes in both directions. */
 export class UpgradeForwarder {
   readonly #forwards: OpenForwards
   readonly #open = new Set<WebSocketSplice>()
@@ -30,12 +30,12 @@ export class UpgradeForwarder {
     return this.#open.size
   }
 
-  /** Tells every client to connect again. */
+  /** Tells every client to reconnect. */
   restart(): void {
     for (const splice of this.#open) splice.restart()
   }
 
-  /** Rejects with `session_unreachable` while the client can still be told. */
+  /** Rejects with `session_unreachable` while an error response is still possible. */
   async forward(
     request: IncomingMessage,
     client: Duplex,
@@ -63,19 +63,19 @@ export class UpgradeForwarder {
   }
 }
 
-/** Resolves when there is something to read. */
+/** Resolves when there is data to read. */
 function answered(peer: Socket): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   const fail = (reason: string) => {
     peer.destroy()
     reject(new BerthError('session_unreachable', undefined, { cause: new Error(reason) }))
   }
-  const limit = setTimeout(() => fail('the server does not answer'), answerMilliseconds)
+  const limit = setTimeout(() => fail('the server does not respond'), answerMilliseconds)
   const onClose = () => fail('the server has hung up')
   peer.once('close', onClose)
   peer.once('readable', () => {
     peer.off('close', onClose)
-    // It is also how an end announces itself.
+    // The event also signals the end of the stream.
     if (peer.readableLength > 0) resolve()
     else fail('the server has hung up')
   })

@@ -34,13 +34,13 @@ async function take(
   return lock
 }
 
-/** Breaks the connection of whoever holds the lock. */
+/** Breaks the connection of the lock's holder. */
 async function breakConnection(): Promise<void> {
   await sql`select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and granted
       and database = (select oid from pg_database where datname = current_database())`.execute(testDatabase.database)
 }
 
-/** The connection that holds the lock. */
+/** The process id of the lock's connection. */
 async function readHolder(): Promise<number | undefined> {
   const { rows } = await sql<{ pid: number }>`
     select pid from pg_locks where locktype = 'advisory' and granted
@@ -80,7 +80,7 @@ test('a lock is taken again after its connection breaks', { timeout: 30_000 }, a
 
   await breakConnection()
 
-  // PostgreSQL says that it ends a connection before it has.
+  // PostgreSQL reports the end of a connection before it has ended.
   for (let holder = before; holder === undefined || holder === before; ) holder = await readHolder()
   await assert.rejects(take(context), StartError)
 })
@@ -89,7 +89,7 @@ test('a server whose lock was taken by another one has to stop', { timeout: 30_0
   const lost = Promise.withResolvers<void>()
   await take(context, { onLost: () => lost.resolve() })
 
-  // Whoever asks all the time wins it from a server that has just lost it.
+  // A server that tries continuously gets the lock from one that has just lost it.
   let second: DatabaseLock | undefined
   while (!second) {
     await breakConnection()

@@ -6,9 +6,9 @@ import { StartError } from '../start-error.ts'
 /** An arbitrary number that no other advisory lock uses. */
 const lockNumber = 7_302
 const pauseMilliseconds = 250
-/** PostgreSQL takes a moment to notice that a killed server has gone. */
+/** PostgreSQL needs a moment to notice a killed server. */
 const startPatienceMilliseconds = 3_000
-/** A connection that broke may live on at PostgreSQL's end until that has noticed. */
+/** PostgreSQL may keep a broken connection open until it notices. */
 const lossPatienceMilliseconds = 60_000
 
 interface DatabaseLockOptions {
@@ -38,10 +38,10 @@ const refusals = {
 } as const
 
 /**
- * Keeps servers apart that must not use a database together: either one server has it alone, or several share it, each
- * with a data folder of its own. The locks are PostgreSQL's and belong to a connection, so that they are free when the
- * process has ended, however it ends. A connection that breaks is made anew: while the database is away nobody else can
- * take it either.
+ * Prevents servers from using a database together when they must not: either one server uses it alone, or several share
+ * it, each with its own data folder. The locks are PostgreSQL's and belong to a connection, so they are released when
+ * the process ends, however it ends. A broken connection is reopened: while the database is unavailable, nobody else
+ * can take the lock either.
  */
 export class DatabaseLock {
   readonly #options: DatabaseLockOptions
@@ -52,7 +52,7 @@ export class DatabaseLock {
     this.#options = options
   }
 
-  /** Rejects with a StartError that says who is in the way. */
+  /** Rejects with a StartError that names the conflicting server. */
   static async take(options: DatabaseLockOptions): Promise<DatabaseLock> {
     const lock = new DatabaseLock(options)
     const deadline = performance.now() + (options.startPatience ?? startPatienceMilliseconds)
@@ -69,7 +69,7 @@ export class DatabaseLock {
     await this.#holder?.end()
   }
 
-  /** Rejects when the database does not answer. */
+  /** Rejects when the database does not respond. */
   async #try(): Promise<Outcome> {
     const { connectionString } = this.#options
     const client = new pg.Client({ connectionString, application_name: 'berth lock', keepAlive: true })
@@ -106,7 +106,7 @@ export class DatabaseLock {
       if (outcome === undefined) refusedSince = undefined
       else refusedSince ??= performance.now()
       if (refusedSince !== undefined && performance.now() - refusedSince > lossPatience) {
-        logger.fatal('another berth server has taken the database; stopping')
+        logger.fatal('another berth server uses the database; stopping')
         onLost()
         return
       }

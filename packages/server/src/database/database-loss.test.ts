@@ -68,7 +68,7 @@ test('a killed PostgreSQL is restarted, and until then each query reports that i
     const answer = await sql`select 1`.execute(database).catch((error: Error & { code?: string }) => error)
     if (!(answer instanceof Error)) break
     assert.equal(answer.code, 'database_unavailable')
-    await delay(10) // Leaves the processor to PostgreSQL.
+    await delay(10) // Leaves processor time to PostgreSQL.
   }
   await assert.rejects(sql`select 1 / 0`.execute(database), { code: '22012' }, 'a query that is wrong stays what it is')
 })

@@ -7,7 +7,7 @@ import type { Tables } from './tables.ts'
 export type Database = Kysely<Tables>
 
 const maxConnections = 20
-/** Of those that were opened, so many stay open while they are idle: a burst of requests finds its statements planned. */
+/** The number of idle connections to keep open, so that a burst of requests finds prepared statements. */
 const keptConnections = 5
 const connectTimeoutMilliseconds = 5_000
 const maxPreparedStatements = 200
@@ -77,7 +77,10 @@ class PreparedStatements {
   }
 }
 
-/** A later version of berth has changed the tables meanwhile. The connection is closed, and a new one plans again. */
+/**
+ * A later version of berth has changed the tables meanwhile. The connection is closed, and a new one prepares the
+ * statement again.
+ */
 function isStalePlan(error: Error): boolean {
   // Other errors share its code, and its message is in the language of the database.
   return error instanceof pg.DatabaseError && error.routine === 'RevalidateCachedQuery'

@@ -17,7 +17,7 @@ const run = promisify(execFile)
 const startLimitSeconds = 60
 const startRetry = {
   firstPauseMilliseconds: 100,
-  // Short: until the host's first process has reaped a killed server, its successor cannot start.
+  // Short, because a successor cannot start until the host's first process has reaped a killed server.
   longestPauseMilliseconds: 400,
   patienceMilliseconds: 10_000,
 }
@@ -149,10 +149,10 @@ export class EmbeddedPostgres {
 
   async #revive(): Promise<void> {
     while (!this.#stopping.signal.aborted) {
-      this.#logger.error('PostgreSQL has ended; starting it again')
+      this.#logger.error('PostgreSQL has exited; restarting it')
       try {
         await this.keepRunning()
-        this.#logger.info('PostgreSQL runs again')
+        this.#logger.info('PostgreSQL is running again')
         return
       } catch (error) {
         this.#logger.error({ err: error }, 'PostgreSQL did not start')

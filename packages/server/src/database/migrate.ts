@@ -7,8 +7,9 @@ import type { Database } from './database.ts'
 const migrationsFolder = join(import.meta.dirname, 'migrations')
 
 /**
- * Migrates the database to the newest version, forward only. Servers that start at the same time wait for each other.
- * A server of the version before starts beside newer ones, whose migrations it does not have: they leave it what it uses.
+ * Migrates the database to the newest version, forward only. Servers that start at the same time wait for each other. A
+ * server of the previous version can start next to newer ones although it lacks their migrations: these keep everything
+ * that it uses.
  */
 export async function migrate(database: Database): Promise<void> {
   const migrator = new Migrator({ db: database, provider: { getMigrations: () => readMigrations(database) } })
@@ -27,7 +28,7 @@ async function readMigrations(database: Database): Promise<Record<string, Migrat
   return Object.fromEntries([...own, ...(await listDone(database)).filter((name) => name > newest).map(ofNewerServer)])
 }
 
-/** While Kysely holds the lock of migrations. */
+/** Called while Kysely holds the lock of migrations. */
 async function listDone(database: Database): Promise<readonly string[]> {
   const { rows } = await sql<{ has_table: boolean }>`
     select to_regclass(${DEFAULT_MIGRATION_TABLE}) is not null as has_table`.execute(database)

@@ -40,7 +40,7 @@ interface Pageable<Row> {
   execute(): Promise<Row[]>
 }
 
-/** Returns a page of a query with its own order. Fetches one more row, which tells whether another page follows. */
+/** Returns a page of a query with its own order. Fetches one more row to find out whether another page follows. */
 export async function pageOf<Row>(query: Pageable<Row>, { limit, offset }: PageRequest): Promise<Page<Row>> {
   const rows = await query
     .limit(limit + 1)

@@ -11,12 +11,12 @@ interface NotificationListenerOptions {
   /** The name of its connection, which other servers can see. */
   readonly name: string
   readonly onNotification: (payload: string) => void
-  /** It listens, for the first time or again: what was told before may have been missed. */
+  /** Called when it listens, initially or again: earlier notifications may have been missed. */
   readonly onConnected: () => void
   readonly logger: Logger
 }
 
-/** Hears what servers tell each other by NOTIFY, on a connection of its own. A connection that breaks is made anew. */
+/** Receives notifications (NOTIFY) of other servers on a separate connection. Reopens a broken connection. */
 export class NotificationListener {
   readonly #options: NotificationListenerOptions
   readonly #closing = new AbortController()
@@ -51,8 +51,8 @@ export class NotificationListener {
     await client.query(`listen ${channel}`)
     client.once('end', () => {
       if (this.#closing.signal.aborted) return
-      logger.warn({ channel }, 'the connection that hears of the other servers has broken; connecting again')
-      this.start().catch(() => {}) // It only ends when this is closed.
+      logger.warn({ channel }, 'the connection for notifications of other servers has broken; reconnecting')
+      this.start().catch(() => {}) // Ends only when this is closed.
     })
     if (this.#closing.signal.aborted) await client.end()
     else onConnected()

@@ -90,6 +90,6 @@ async function allowWithoutPassword({ data }: HostFolders, postgres: EmbeddedPos
   const user = await openServiceUser('database')
   if (user) await chown(path, user.uid, user.gid)
   assert.match(await readFile(path, 'utf8'), /trust/)
-  // Each process applies the changed settings in its own time.
+  // Each process applies the changed settings at a different time.
   while ((await ask(without('any', postgres.connectionString)).catch(() => undefined)) !== 'berth');
 }

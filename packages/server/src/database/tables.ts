@@ -261,7 +261,7 @@ export interface SessionTable {
   project_id: ProjectId
   state: SessionState
   driver_id: string
-  /** Whatever runs it goes by this id. */
+  /** The machine of the session. */
   machine_id: MachineId
   name: string | null
   tags: Json<Tags>
@@ -291,25 +291,25 @@ export interface SessionTable {
   profile_save_changes: boolean | null
   keep_downloads: ColumnType<boolean, boolean | undefined, never>
   vaults: ColumnType<readonly LinkedVault[] | null, string | null | undefined, string | null>
-  /** The pool that it was built for. */
+  /** The pool that the session was created for. */
   pool_id: Generated<PoolId | null>
-  /** What a release with reuse restores. */
+  /** The values that a release with reuse restores. */
   pool_defaults: ColumnType<PoolDefaults | null, string | null | undefined, string | null>
   leased_at: Generated<Date | null>
-  /** How often it was leased. Tokens of earlier leases are not valid any more. */
+  /** The number of its leases. Tokens of earlier leases are invalid. */
   lease_number: Generated<number>
-  /** Null: a caller has ended it, or it has not ended. */
+  /** Null if a caller has ended it, or it has not ended. */
   end_reason: Generated<SessionEndReason | null>
 }
 
-/** What a lease can change and its release with reuse restores. */
+/** The values that a lease can change and its release with reuse restores. */
 export interface PoolDefaults {
   readonly proxy: SelectedProxy
   readonly network: SessionNetwork | null
   readonly telemetry: BrowserTelemetryConfig | null
 }
 
-/** What the browsers of a pool are, as it was asked for, with the defaults filled in. */
+/** The requested configuration of the pool's browsers, with the defaults filled in. */
 export type PoolConfig = Omit<BrowserPoolConfig, 'size' | 'name' | 'fill_rate_per_minute' | 'refresh_on_profile_update'>
 
 export interface PoolTable {
@@ -327,7 +327,7 @@ export interface PoolTable {
   unpaced_builds: number
   /** The fill rate permits builds while this is less than a minute ahead. */
   next_build_at: Date | null
-  /** Changes with every update and flush: what was read before is not written, and not built. */
+  /** Changes with every update and flush. Writes and builds that are based on an earlier version are discarded. */
   version: Generated<number>
   created_at: Date
 }
@@ -339,7 +339,7 @@ interface PoolWaiterTable {
   since: Generated<Date>
 }
 
-/** A machine with a browser that no session has yet. */
+/** A machine with a browser that has no session yet. */
 export interface ReserveMachineTable {
   machine_id: MachineId
   driver_id: string
@@ -610,7 +610,7 @@ export interface VaultOperationTable {
   type: 'fill' | 'webmcp_invoke'
   state: VaultOperationState
   fields: ColumnType<readonly FilledField[] | null, string | null | undefined, string | null>
-  /** After this time the server that performs it counts as gone. */
+  /** After this time, the server that performs it counts as gone. */
   held_until: Date
   created_at: Date
   ended_at: Generated<Date | null>

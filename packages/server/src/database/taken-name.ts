@@ -3,7 +3,7 @@ import { violates } from './database.ts'
 
 type NameTaken = ErrorCode & `${string}_name_taken`
 
-/** Handles the rejection of a write: the unique index of names decides between concurrent ones. */
+/** Converts the violation of a unique index of names into an error. The index decides between concurrent writes. */
 export function refuseTakenName(
   index: string,
   code: NameTaken,

@@ -1,7 +1,7 @@
 import type { MachineId } from '@berth/contract/common/ids.ts'
 import type { MachineSpec } from './driver.ts'
 
-/** A machine without a browser, with the isolation and the limits of every other. */
+/** A machine without a browser, with the same isolation and limits as others. */
 export function appMachineSpec(id: MachineId): MachineSpec {
   return {
     id,

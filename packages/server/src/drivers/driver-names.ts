@@ -2,5 +2,5 @@
 export const driverNames = ['local', 'kubernetes'] as const
 export type DriverName = (typeof driverNames)[number]
 
-/** Those whose machines outlive the hosts of servers: a server that starts is nobody's successor. */
+/** Drivers whose machines are independent of the hosts of servers, so that a starting server succeeds no other. */
 export const sharedDrivers: ReadonlySet<DriverName> = new Set(['kubernetes'])

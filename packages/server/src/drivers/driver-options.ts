@@ -1,6 +1,6 @@
 import type { KubernetesOptions } from './kubernetes-options.ts'
 
-/** What an operator sets for the machines of a host, whatever kind they are. */
+/** The operator's settings for machines of any driver. */
 export interface DriverOptions {
   /** The memory of the host and disk space of the data folder that new sessions must leave free. */
   readonly reserve: { readonly memoryBytes: number; readonly diskBytes: number }
@@ -8,6 +8,6 @@ export interface DriverOptions {
   readonly diskBytes: number
   /** Whether sessions get disk image files where the host supports them. */
   readonly hasDiskImages: boolean
-  /** For the driver of this name only. */
+  /** Only for the driver of this name. */
   readonly kubernetes: KubernetesOptions | undefined
 }

@@ -7,20 +7,24 @@ import { ask } from '../testing/ask.ts'
 import { machineSpec } from '../testing/machines/machine-spec.ts'
 import type { Driver, Machine } from './driver.ts'
 
-/** What a driver needs to be tried: a place for machines that is empty at first and that only this test uses. */
+/**
+ * What a driver needs for its tests: an environment for machines that is empty at first and that only this test uses.
+ */
 export interface DriverTestbed {
-  /** Each call opens another driver over the same machines, as a restarted server does. */
+  /** Each call opens another driver for the same machines, like a restarted server. */
   openDriver(): Promise<Driver>
-  /** Ends a machine past all drivers, as a crash does. */
+  /** Ends a machine without a driver, like a crash. */
   killMachine(machineId: MachineId): Promise<void>
-  /** Names everything that exists because of a machine: processes, sockets, folders and whatever else its kind has. */
+  /**
+   * Lists everything that exists because of a machine: processes, sockets, folders and other resources of its driver.
+   */
   remains(): Promise<readonly string[]>
   close(): Promise<void>
 }
 
 const never = new AbortController().signal
 
-/** What every driver must do, whatever its machines are. */
+/** The behaviour that every driver must have. */
 export function driverSuite(name: string, openTestbed: () => Promise<DriverTestbed>): void {
   const check = (sentence: string, body: (testbed: DriverTestbed, context: TestContext) => Promise<void>) =>
     test(`${name}: ${sentence}`, async (context) => {
@@ -98,7 +102,7 @@ export function driverSuite(name: string, openTestbed: () => Promise<DriverTestb
   check('leaves nothing of a start that was aborted, at whatever moment', async (testbed) => {
     const driver = await testbed.openDriver()
     const aborted = new AbortController()
-    aborted.abort(new Error('nobody wants it any more'))
+    aborted.abort(new Error('it is not needed any more'))
     await assert.rejects(driver.start(machineSpec(), aborted.signal), /nobody wants it/)
 
     for (const milliseconds of [0, 2, 5, 10, 15, 20, 30, 40, 60]) {
@@ -261,7 +265,7 @@ async function answers(machine: Machine): Promise<boolean> {
   )
 }
 
-/** Looks without waiting: an end that is settled wins over a promise that settles in this turn. */
+/** Checks without waiting: an end that has settled wins over a promise that settles in this turn. */
 async function hasEnded(machine: Machine): Promise<boolean> {
   return Promise.race([machine.ended.then(() => true), new Promise<false>((resolve) => setImmediate(resolve, false))])
 }

@@ -1,25 +1,28 @@
 import { StartError } from '../start-error.ts'
 
-/** What an operator sets for machines that are pods. */
+/** The operator's settings for machines that are pods. */
 export interface KubernetesOptions {
-  /** Absent: that of the pod that this server runs in, or of the configuration of the client. */
+  /** When absent, the namespace of this server's pod or of the client's configuration. */
   readonly namespace: string | undefined
   readonly image: string
   readonly runtimeClass: string | undefined
-  /** The object that the machines belong to, as `Kind/name`: the cluster removes them with it. */
+  /** The object that owns the machines, as `Kind/name`. The cluster removes them with it. */
   readonly owner: { readonly kind: 'ConfigMap' | 'Deployment'; readonly name: string } | undefined
-  /** A file below the kubelet's folder of profiles. Absent: no filter but that of the sandbox within the container. */
+  /**
+   * A file below the kubelet's folder of profiles. When absent, only the filter of the sandbox within the container
+   * applies.
+   */
   readonly seccompProfile: string | undefined
   readonly cpuRequest: string
-  /** How long a pod that fits on no node may wait for one. */
+  /** How long a pod may be unschedulable. */
   readonly pendingSeconds: number
 }
 
 const defaultCpuRequest = '250m'
 const defaultPendingSeconds = 3
-const mostPendingSeconds = 40 // The limit for the start of a session is little longer.
+const mostPendingSeconds = 40 // The limit for the start of a session is slightly longer.
 
-/** Nothing without an image. Throws a StartError that names the variable and its rule. */
+/** Undefined without an image. Throws a StartError that names the variable and its rule. */
 export function readKubernetesOptions(text: (name: string) => string | undefined): KubernetesOptions | undefined {
   const image = text('BERTH_KUBERNETES_IMAGE')
   if (image === undefined) return undefined

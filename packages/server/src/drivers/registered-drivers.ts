@@ -12,26 +12,26 @@ import { LocalDriver } from './local/local-driver.ts'
 export interface DriverContext {
   readonly folders: HostFolders
   readonly trash: Trash
-  /** Where egress runs under a user of its own. */
+  /** Set when egress runs as a separate user. */
   readonly egressUser: ServiceUser | undefined
   readonly options: DriverOptions
-  /** For drivers whose machines all servers of the database share. */
+  /** For drivers whose machines are shared by all servers of the database. */
   readonly installation: () => Promise<Installation>
   readonly serverId: string
   readonly logger: Logger
 }
 
 export interface OpenDriver extends Driver {
-  /** Lets go of all machines and leaves them running. */
+  /** Detaches from all machines. They keep running. */
   close(): void
-  /** Where its machines do not use the egress of this host. */
+  /** Set when its machines do not use the egress of this host. */
   openEgress?(probing: ProbingEgress): PodEgress
 }
 
-/** Opens a driver of each kind. */
+/** Opens a driver by name. */
 export const registeredDrivers: Readonly<Record<DriverName, (context: DriverContext) => Promise<OpenDriver>>> = {
   local: ({ options, ...context }) => LocalDriver.open({ ...context, ...options }),
-  // Loaded when it is chosen: the client of the cluster is large.
+  // Imported on demand, because the cluster client is large.
   kubernetes: async ({ options: { kubernetes, diskBytes }, installation, serverId, logger }) => {
     const { openKubernetesDriver } = await import('./kubernetes/open-kubernetes-driver.ts')
     return openKubernetesDriver({

@@ -1,7 +1,7 @@
 import type { MachineId } from '@berth/contract/common/ids.ts'
 import type { MachineSpec } from './driver.ts'
 
-/** A machine by which a driver tries out whether machines can be started. It has no session. */
+/** A machine with which a driver checks whether machines can be started. It has no session. */
 export function trialSpec(id: MachineId): MachineSpec {
   return {
     id,

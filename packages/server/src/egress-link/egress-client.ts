@@ -16,7 +16,7 @@ import { type Endpoint, filledPath } from '@berth/contract/endpoint.ts'
 import type { z } from 'zod'
 
 const answerLimitMilliseconds = 5_000
-/** Longer than the limit of egress itself. */
+/** Longer than egress's own time limit. */
 const probeLimitMilliseconds = 25_000
 
 type EgressState = z.output<NonNullable<typeof getEgressState.reply>>
@@ -25,7 +25,7 @@ type EgressState = z.output<NonNullable<typeof getEgressState.reply>>
 export class EgressClient {
   readonly #connect: () => Promise<Duplex>
 
-  /** Each call has a connection of its own. */
+  /** Each call uses a separate connection. */
   constructor(connect: () => Promise<Duplex>) {
     this.#connect = connect
   }
@@ -34,7 +34,7 @@ export class EgressClient {
     return (getEgressState.reply as NonNullable<typeof getEgressState.reply>).parse(await this.#call(getEgressState))
   }
 
-  /** Asks egress to end. It exits shortly after its response. */
+  /** Asks egress to stop. It exits shortly after its response. */
   async end(): Promise<void> {
     await this.#call(postEgressEnd)
   }
@@ -56,7 +56,7 @@ export class EgressClient {
     return (postEgressProbe.reply as NonNullable<typeof postEgressProbe.reply>).parse(result)
   }
 
-  /** Resolves with a promise that settles when egress ends. */
+  /** Resolves with a promise that settles when egress exits. */
   async holdLifeline(signal: AbortSignal): Promise<{ readonly ended: Promise<void> }> {
     const response = await this.#send('GET', egressLifelinePath, undefined, signal)
     response.resume()
@@ -77,7 +77,7 @@ export class EgressClient {
     const path = filledPath(endpoint.path, params)
     const response = await this.#send(endpoint.method, path, body, AbortSignal.timeout(limitMilliseconds))
     const text = await new Response(response).text()
-    if ((response.statusCode ?? 500) >= 400) throw new Error(`egress refused ${endpoint.method} ${path}: ${text}`)
+    if ((response.statusCode ?? 500) >= 400) throw new Error(`egress rejected ${endpoint.method} ${path}: ${text}`)
     return text === '' ? undefined : JSON.parse(text)
   }
 

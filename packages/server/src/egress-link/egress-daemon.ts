@@ -24,11 +24,11 @@ import { EgressClient } from './egress-client.ts'
 import type { EgressLink, GentleChange, RoutedMachine } from './egress-link.ts'
 
 const startLimitMilliseconds = 15_000
-/** How long egress may take to end when requested. */
+/** How long egress may take to stop when requested. */
 const endLimitMilliseconds = 7_000
 const retryMilliseconds = 20
 const restartPauseMilliseconds = 250
-/** Errors which show that nothing listens, or that the listener has just ended. */
+/** Errors which mean that nothing listens or that the listener has just exited. */
 const goneCodes = ['ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE']
 const egressFolder = join(import.meta.dirname, '../../../egress/src')
 const programs = {
@@ -51,8 +51,8 @@ interface Route {
 }
 
 /**
- * The egress process of this host. It outlives the server, so that pages of live sessions keep their connections while
- * the server restarts. When egress ends, it is started again and receives its configuration again.
+ * The egress process of this host. It survives the server, so that pages of active sessions keep their connections
+ * while the server restarts. When egress exits, it is restarted and receives its configuration again.
  */
 export class EgressDaemon implements EgressLink {
   readonly #folders: HostFolders
@@ -65,7 +65,7 @@ export class EgressDaemon implements EgressLink {
   /** The socket on which the server accepts connections from sessions to berth's own addresses. */
   readonly #ownSessionSocket: string
   readonly #routes = new Map<MachineId, Route>()
-  /** Of each machine, one update is sent at a time: the last one holds. */
+  /** Sends updates of a machine one at a time. The last one wins. */
   readonly #updates = new KeyedQueue<MachineId>()
   readonly #closing = new AbortController()
   #policy: EgressPolicy | undefined
@@ -102,7 +102,7 @@ export class EgressDaemon implements EgressLink {
     void ended.then(() => this.#restart())
   }
 
-  /** Detaches from egress. It continues to serve machines that are still running, and ends when there are none. */
+  /** Detaches from egress. It continues to serve running machines and exits when there are none. */
   async close(): Promise<void> {
     this.#closing.abort()
     const running = await this.#client.state().catch(() => undefined)
@@ -143,7 +143,7 @@ export class EgressDaemon implements EgressLink {
     return result as EgressProbeResult
   }
 
-  /** Sends what is known now of the machine's route; nothing when it was closed meanwhile. */
+  /** Sends the current route of the machine. Does nothing if the route was closed meanwhile. */
   #sendRoute(machineId: MachineId, gently?: GentleChange): Promise<void> {
     return this.#updates.run(machineId, async () => {
       const route = this.#routes.get(machineId)
@@ -180,7 +180,7 @@ export class EgressDaemon implements EgressLink {
   async #restart(): Promise<void> {
     this.#isUp = false
     while (!this.#closing.signal.aborted) {
-      this.#logger.error('egress has ended; starting it again')
+      this.#logger.error('egress has exited; restarting it')
       try {
         await this.start()
         return
@@ -191,12 +191,12 @@ export class EgressDaemon implements EgressLink {
     }
   }
 
-  /** Asks egress to end. If it does not, kills the process that the kernel reports for the socket. */
+  /** Asks egress to stop. If it does not, kills the process that the kernel reports for the socket. */
   async #end(): Promise<void> {
     await this.#client.end().catch(() => {})
     const isGone = async () => !(await this.#isResponding())
     await this.#waitUntil(isGone, endLimitMilliseconds).catch(async () => {
-      this.#logger.warn('egress does not end; killing it')
+      this.#logger.warn('egress does not stop; killing it')
       for (const pid of await findOwnProcesses((args) => args.includes(this.#controlSocket)))
         process.kill(pid, 'SIGKILL')
       await this.#waitUntil(isGone)
@@ -229,7 +229,7 @@ export class EgressDaemon implements EgressLink {
     const failed = new Promise<never>((_resolve, reject) => {
       child.once('error', reject)
       child.once('exit', (code, signal) =>
-        reject(new Error(`egress ended at its start (${signal ?? code}); see egress.log in the data folder`)),
+        reject(new Error(`egress exited at its start (${signal ?? code}); see egress.log in the data folder`)),
       )
     })
     await Promise.race([this.#waitUntil(() => this.#isResponding()), failed])

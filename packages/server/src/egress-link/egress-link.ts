@@ -5,22 +5,22 @@ import type { Machine } from '../drivers/driver.ts'
 
 export type RoutedMachine = Pick<Machine, 'id' | 'egressSocket'>
 
-/** Lets what is open by another route end, after a request to `afterRequestTo` was waited for. */
+/** Lets connections with another route finish, after waiting for a request to `afterRequestTo`. */
 export interface GentleChange {
   readonly afterRequestTo: string | undefined
 }
 
-/** The egress of this host: the only way out of its machines, beside whatever driver runs them. */
+/** The egress of machines, their only connection to other networks, whatever driver runs them. */
 export interface EgressLink {
-  /** Opens the route of a machine. One that is open is told again, so that a later egress serves it too. */
+  /** Opens the route of a machine. Repeats it for a new egress process if the route is open already. */
   openRoute(machine: RoutedMachine, settings: EgressSettings): Promise<void>
-  /** Also of a machine that has none. */
+  /** Succeeds for a machine without a route. */
   closeRoute(machineId: MachineId): Promise<void>
-  /** The machines that egress serves, whichever server has opened their routes. */
+  /** The machines that egress serves, whichever server opened their routes. */
   listRoutes(): Promise<readonly MachineId[]>
   /**
-   * Changes how an open route leaves; `session_unreachable` when there is none. Resolves when the change is in force:
-   * what is open by another route is cut then, unless the change is gentle.
+   * Changes the settings of an open route. Rejects with `session_unreachable` if there is none. Resolves when the
+   * change is effective: connections with another route are then closed, unless the change is gentle.
    */
   setSettings(machineId: MachineId, settings: EgressSettings, gently?: GentleChange): Promise<void>
   /** Checks a proxy. */

@@ -13,17 +13,17 @@ import type { EgressLink, GentleChange, RoutedMachine } from './egress-link.ts'
 
 const firstPauseMilliseconds = 50
 const longestPauseMilliseconds = 2_000
-/** With the last pause, 15 s. */
+/** 15 s together with the last pause. */
 const patienceMilliseconds = 13_000
 
-/** The egress of this host, where proxies are checked. */
+/** The egress of this host, which checks proxies. */
 export type ProbingEgress = Pick<EgressLink, 'probe'> & {
   setPolicy(policy: Omit<EgressPolicy, 'own_session_socket'>): Promise<void>
 }
 
 class MachineIsGone extends Error {}
 
-/** A machine with an egress of its own. */
+/** A machine with its own egress. */
 interface MachineWithEgress extends Machine {
   connectEgress(): Promise<Duplex>
 }
@@ -41,13 +41,13 @@ interface Route {
 }
 
 /**
- * The egresses of machines that are pods: each has its own beside it. One that ends is started again by the cluster, and
- * is told its route again here. Routes of machines that are gone went with them.
+ * The egress processes of machines that are pods: each machine has its own. The cluster restarts one that exits, and
+ * this class sends it its route again. The routes of machines that are gone need no cleanup.
  */
 export class PodEgress implements EgressLink {
   readonly #options: PodEgressOptions
   readonly #routes = new Map<MachineId, Route>()
-  /** Of each machine, one update is sent at a time: the last one holds. */
+  /** Sends updates of a machine one at a time. The last one wins. */
   readonly #updates = new KeyedQueue<MachineId>()
   #policy: Omit<EgressPolicy, 'own_session_socket'> = { allow: [], own_addresses: [] }
 
@@ -58,7 +58,7 @@ export class PodEgress implements EgressLink {
   async setPolicy(policy: Omit<EgressPolicy, 'own_session_socket'>): Promise<void> {
     this.#policy = policy
     await this.#options.probing.setPolicy(policy)
-    // One that does not answer hears it with its route, when it does again.
+    // An egress that does not respond receives it later, with its route.
     await Promise.allSettled([...this.#routes.keys()].map((id) => this.#send(id)))
   }
 
@@ -93,13 +93,13 @@ export class PodEgress implements EgressLink {
     return this.#options.probing.probe(probe)
   }
 
-  /** Lets go of all egresses, which go on as they are. */
+  /** Detaches from all egress processes, which keep running. */
   close(): void {
     for (const { closing } of this.#routes.values()) closing.abort()
     this.#routes.clear()
   }
 
-  /** Sends the route again to each later process of the machine's egress, until the route is closed. */
+  /** Sends the route to each later process of the machine's egress, until the route is closed. */
   async #followRestarts(id: MachineId, route: Route): Promise<void> {
     const { signal } = route.closing
     for (let pause = firstPauseMilliseconds; !signal.aborted; pause = Math.min(pause * 2, longestPauseMilliseconds)) {
@@ -108,17 +108,20 @@ export class PodEgress implements EgressLink {
         const { ended } = await client.holdLifeline(signal)
         await ended
         if (signal.aborted) return
-        this.#options.logger.warn({ machineId: id }, 'the egress of a machine was lost; telling it its route again')
+        this.#options.logger.warn(
+          { machineId: id },
+          'the egress of a machine has exited; sending the route to the next one',
+        )
         pause = firstPauseMilliseconds
         await this.#sendPatiently(id)
       } catch {
-        // It is not there yet, or goes together with its machine.
+        // It does not exist yet, or is being removed with its machine.
       }
       await delay(pause, undefined, { signal }).catch(() => {})
     }
   }
 
-  /** Until the machine is gone, or its route is closed. */
+  /** Retries until the machine is gone or its route is closed. */
   #sendPatiently(id: MachineId, gently?: GentleChange): Promise<void> {
     return retry(() => this.#send(id, gently), {
       firstPauseMilliseconds,
@@ -128,7 +131,7 @@ export class PodEgress implements EgressLink {
     })
   }
 
-  /** Sends what is known now; nothing when the route was closed meanwhile. */
+  /** Sends the current route. Does nothing if the route was closed meanwhile. */
   #send(id: MachineId, gently?: GentleChange): Promise<void> {
     return this.#updates.run(id, async () => {
       const route = this.#routes.get(id)

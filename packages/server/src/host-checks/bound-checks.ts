@@ -6,7 +6,7 @@ import { findDiskImageProblem } from '../drivers/local/sandbox/machine-disk.ts'
 import { type HostCheck, ok, type Verdict, warning } from './host-check.ts'
 import { isInContainer } from './namespace-checks.ts'
 
-/** Checks that berth can limit what one session takes of this host. */
+/** Checks that berth can limit the resources of a session. */
 export const boundChecks: readonly HostCheck[] = [
   {
     name: 'Control groups',
@@ -56,7 +56,7 @@ const standbyMemory: Readonly<Record<ReclaimObstacle, string>> = {
   'no support': 'this kernel cannot reclaim it, or does not count swap',
 }
 
-/** Whether sessions that are frozen for a minute give their memory back. */
+/** Whether the memory of sessions that are frozen for a minute is reclaimed. */
 export function judgeStandbyMemory(obstacle: ReclaimObstacle | undefined): Verdict {
   if (obstacle === undefined) return ok('sessions that are frozen for a minute give their memory back to this host')
   return ok(`stays with frozen sessions, since ${standbyMemory[obstacle]}`)
@@ -82,7 +82,7 @@ function hasFreezer({ controllers }: Hierarchy): boolean {
   return controllers.includes('freezer')
 }
 
-/** Whether a session that nobody uses can be frozen by a control group. */
+/** Whether an idle session can be frozen by a control group. */
 export function judgeFreezer(isThere: boolean): Verdict {
   if (isThere) return ok('sessions that nobody uses are frozen by a control group')
   return ok('sessions that nobody uses are stopped by signals, since no control group can freeze them')

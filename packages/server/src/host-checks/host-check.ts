@@ -23,7 +23,7 @@ export function ok(fact: string): Verdict {
   return { state: 'ok', fact }
 }
 
-/** `cure` is a command where there is one. */
+/** `cure` is a command, if there is one. */
 export function warning(fact: string, cure: string): Verdict {
   return { state: 'warning', fact, cure }
 }

@@ -39,7 +39,7 @@ export async function runHostChecks(target: CheckTarget): Promise<readonly Findi
   return Promise.all(hostChecks.map(async ({ name, run }) => ({ name, verdict: await run(target) })))
 }
 
-/** The same for a server that runs: its own port and data folder are in use, by itself. */
+/** Like `runHostChecks`, for a running server: it uses the port and the data folder itself. */
 export async function examineHost(target: CheckTarget): Promise<readonly Finding[]> {
   const checks = hostChecks.filter(({ name }) => name !== 'Port' && name !== 'Data folder')
   return Promise.all(checks.map(async ({ name, run }) => ({ name, verdict: await run(target) })))

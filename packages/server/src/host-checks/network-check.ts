@@ -40,7 +40,7 @@ export function judgeNetwork({ hasSucceeded, output, isContainer }: NetworkFacts
     return failure(fact, 'start the container with --security-opt systempaths=unconfined')
   }
   if (/Operation not permitted|Permission denied/.test(output)) {
-    return failure(fact, 'allow user namespaces first: ./berth doctor tells how')
+    return failure(fact, 'allow user namespaces first: see ./berth doctor')
   }
   const where = isContainer ? ', on the host of the container' : ''
   return failure(

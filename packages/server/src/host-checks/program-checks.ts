@@ -26,7 +26,7 @@ export const neededPrograms: readonly NeededProgram[] = [
   { program: 'unshare', package: 'util-linux', versionArgs: ['--version'], isRequired: true },
   { program: 'setpriv', package: 'util-linux', versionArgs: ['--version'], isRequired: true },
   { program: 'git', package: 'git', versionArgs: ['--version'], isRequired: false },
-  // What the templates of the official client need.
+  // The templates of the official client require this version.
   { program: '/usr/bin/python3', package: 'python3', versionArgs: ['--version'], minimum: [3, 11], isRequired: false },
   { program: 'ffmpeg', package: 'ffmpeg', versionArgs: ['-version'], isRequired: false },
 ]

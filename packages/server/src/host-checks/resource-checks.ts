@@ -26,12 +26,12 @@ const sessionMebibytes = 400
 export function judgeMemory(availableBytes: number): Verdict {
   const available = Math.floor(availableBytes / mebibyte)
   const fact = `${available} MiB available, room for about ${Math.floor(available / sessionMebibytes)} sessions`
-  if (available < sessionMebibytes) return failure(fact, 'end other programs, or take a machine with more memory')
-  if (available < 4 * sessionMebibytes) return warning(fact, 'end other programs, or take a machine with more memory')
+  if (available < sessionMebibytes) return failure(fact, 'stop other programs, or use a machine with more memory')
+  if (available < 4 * sessionMebibytes) return warning(fact, 'stop other programs, or use a machine with more memory')
   return ok(fact)
 }
 
-/** Of the machines that are started before they are asked for. A running server tells more in its metrics. */
+/** For the machines that are started in advance. The metrics of a running server contain more. */
 export function judgeReserve(config: ReserveConfig, freeBytes: number): Verdict {
   if (config === 'off') return ok('off: each session waits for the start of its browser')
   const sizes = Object.entries(planSizes(config, { creates: [], nowMilliseconds: 0, freeBytes }))

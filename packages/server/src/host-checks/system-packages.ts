@@ -7,7 +7,7 @@ export interface SystemPackage {
   /** The name in Debian. */
   readonly name: string
   readonly reason: string
-  /** Those of its programs that berth or its tests call. */
+  /** The programs of the package that berth or its tests use. */
   readonly programs: readonly string[]
   /** Whether `berth serve` refuses to start without it. */
   readonly isRequired: boolean

@@ -5,7 +5,7 @@ import { mkdir, readdir, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 
 /**
- * Removes its arguments. A hostile tree may be closed to its owner, nested deeper than the path limit, and have names
+ * Removes its arguments. A hostile tree may deny its owner access, be nested deeper than the path limit, and have names
  * that are not text. rm walks from folder to folder and follows no link. Permissions are changed only when necessary,
  * which is never the case for root.
  */
@@ -71,7 +71,7 @@ export class Trash {
 
   async #remove(paths: readonly string[]): Promise<void> {
     if (this.#isClosed) return
-    // With a lower priority it would never finish beside machines that use all processors.
+    // With a lower priority it would never finish while machines use all processors.
     const args = ['-n', '10', '/bin/sh', '-c', removal, 'berth-trash', ...paths]
     // Starts a process group, so that the shell's rm ends with the shell.
     const options = { cwd: '/', env: { PATH: '/usr/bin:/bin' }, stdio: 'ignore', detached: true } as const

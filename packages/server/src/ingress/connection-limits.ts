@@ -14,10 +14,10 @@ export interface ConnectionLimits {
 /** A program that drives hundreds of sessions has several connections for each. */
 export const defaultConnectionLimits: ConnectionLimits = { total: 8_000, perAddress: 1_000 }
 
-/** What a connection's place among those of its address is given back by. */
+/** Releases the slot of a connection among those of its address. */
 const places = new WeakMap<Socket, () => void>()
 
-/** The connection is another server's, whose clients were counted there. */
+/** Stops counting a connection of another server, which has counted the clients. */
 export function forgiveConnection(socket: Socket): void {
   places.get(socket)?.()
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { FrameEnds } from './frame-ends.ts'
 
-/** A frame as a server sends it. */
+/** A frame in the form that a server sends. */
 function frame(size: number): Buffer {
   const payload = Buffer.alloc(size, '\r\n')
   if (size < 126) return Buffer.concat([Buffer.from([0x82, size]), payload])

@@ -3,20 +3,20 @@ const sixtyFourBits = 127
 const endOfHead = Buffer.from('\r\n\r\n')
 
 /**
- * Follows what a server sends on a WebSocket, whose frames are not masked: between two frames is room for another one.
- * With `hasHead`, the answer to the handshake comes first.
+ * Tracks the frames that a server sends on a WebSocket, which are not masked: another frame can be inserted between two
+ * frames. With `hasHead`, the response to the handshake comes first.
  */
 export class FrameEnds {
   #head: number[] = []
   #leftBytes = 0
-  /** How much of the end of the handshake has been seen; undefined after it. */
+  /** How much of the end of the response headers has matched. Undefined after them. */
   #headMatch: number | undefined
 
   constructor({ hasHead = false } = {}) {
     this.#headMatch = hasHead ? 0 : undefined
   }
 
-  /** Whether the bytes so far end where a frame ends. */
+  /** Whether the bytes so far end at the end of a frame. */
   get isBetween(): boolean {
     return this.#leftBytes === 0 && this.#head.length === 0 && this.#headMatch === undefined
   }
@@ -25,7 +25,7 @@ export class FrameEnds {
     for (let offset = 0; offset < chunk.length; ) offset += this.takeOne(chunk.subarray(offset))
   }
 
-  /** Takes bytes up to the end of the current frame, or all; says how many. */
+  /** Consumes bytes up to the end of the current frame, or all of them, and returns their number. */
   takeOne(chunk: Buffer): number {
     let index = 0
     while (index < chunk.length) {

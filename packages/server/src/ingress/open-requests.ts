@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 
-/** How many requests have no complete answer yet, those with a stream for an answer among them. */
+/** Counts the requests without a complete response, including those whose response is a stream. */
 export class OpenRequests {
   readonly #open = new Set<ServerResponse>()
 

@@ -28,7 +28,7 @@ async function open(context: TestContext) {
   })
   const [[server]] = (await Promise.all([once(upstream, 'connection'), once(client, 'open')])) as [[WebSocket], unknown]
   const [{ splice, socket }] = splices as [(typeof splices)[number]]
-  /** Resolves when more of a message has come than the client takes. */
+  /** Resolves when more of a message has arrived than the client reads. */
   const isUnderWay = async () => {
     while (socket.writableLength === 0) await delay(5)
   }
@@ -50,7 +50,7 @@ test('a client gets the rest of its message before it is told to connect again',
   const closed = once(client, 'close')
   const message = once(client, 'message')
   const size = 20_000_000
-  // It is read when it has begun to come, and long before its end.
+  // The client stops reading after the start of the message, long before its end.
   client.pause()
   server.send(Buffer.alloc(size))
   await isUnderWay()

@@ -3,21 +3,21 @@ import type { Duplex } from 'node:stream'
 import { FrameEnds } from './frame-ends.ts'
 
 const flushLimitMilliseconds = 2_000
-/** Service restart: clients connect again. */
+/** Service restart: clients should reconnect. */
 const restartCode = 1012
 const restartReason = 'the server restarts'
 
 interface SpliceOptions {
   readonly client: Duplex
   readonly upstream: Duplex
-  /** Whether the answer to the handshake comes from there too. */
+  /** Whether upstream also sends the response to the handshake. */
   readonly hasHead?: boolean
-  /** What upstream has sent behind its handshake, and the client has been given. */
+  /** The data that upstream sent after its handshake, and that the client has already received. */
   readonly sent?: Buffer
   readonly onEnd: () => void
 }
 
-/** A WebSocket whose bytes are copied both ways. Backpressure slows a fast side down to a slow one. */
+/** A WebSocket whose bytes are copied in both directions. Backpressure slows a fast side down to a slow one. */
 export class WebSocketSplice {
   readonly #client: Duplex
   readonly #upstream: Duplex
@@ -38,7 +38,7 @@ export class WebSocketSplice {
       this.close()
     })
     upstream.once('close', () => {
-      // What was said last still goes out, but a client that does not read it is not waited for.
+      // The last data is still sent, but a client that does not read it is not waited for.
       if (!this.#isRestarting) client.end(() => this.close())
       setTimeout(() => this.close(), flushLimitMilliseconds).unref()
     })
@@ -53,7 +53,7 @@ export class WebSocketSplice {
     this.#upstream.destroy()
   }
 
-  /** Tells the client that it has to connect again, as soon as the frame that it is being sent has ended. */
+  /** Tells the client to reconnect, as soon as the current frame has ended. */
   restart(): void {
     if (this.#isRestarting || this.#client.destroyed) return
     this.#isRestarting = true
@@ -77,7 +77,7 @@ export class WebSocketSplice {
     const payload = Buffer.concat([Buffer.from([restartCode >> 8, restartCode & 0xff]), Buffer.from(restartReason)])
     this.#client.end(Buffer.concat([Buffer.from([0x88, payload.length]), payload]))
     this.#client.unpipe(this.#upstream)
-    // Its answer is read, or its end would not be.
+    // Its response must be read, otherwise its end would not be noticed.
     this.#client.resume()
     this.#upstream.destroy()
   }

@@ -38,7 +38,7 @@ export const shortenAuditLog: Job<Record<string, never>> = {
   limitSeconds: 30 * 60,
 }
 
-/** Prepares the tables of telemetry for the coming days, and removes old ones. */
+/** Creates the partitions of telemetry for the coming days, and removes old ones. */
 export const rotateTelemetry: Job<Record<string, never>> = {
   name: 'rotate-telemetry',
   runsOn: 'any server',
@@ -47,7 +47,7 @@ export const rotateTelemetry: Job<Record<string, never>> = {
   limitSeconds: 10 * 60,
 }
 
-/** Removes old deliveries of webhooks, and disables webhooks that are too far behind. */
+/** Removes old deliveries of webhooks, and disables webhooks with too many pending ones. */
 export const tendWebhooks: Job<Record<string, never>> = {
   name: 'tend-webhooks',
   runsOn: 'any server',
@@ -56,7 +56,7 @@ export const tendWebhooks: Job<Record<string, never>> = {
   limitSeconds: 10 * 60,
 }
 
-/** Removes searches that have expired, and old pages from their cache. */
+/** Removes expired searches, and old pages from their cache. */
 export const expireSearches: Job<Record<string, never>> = {
   name: 'expire-searches',
   runsOn: 'any server',
@@ -65,7 +65,7 @@ export const expireSearches: Job<Record<string, never>> = {
   limitSeconds: 10 * 60,
 }
 
-/** Removes recordings and kept downloads whose time is over. */
+/** Removes expired recordings and kept downloads. */
 export const expireSessionFiles: Job<Record<string, never>> = {
   name: 'expire-session-files',
   runsOn: 'any server',
@@ -110,9 +110,9 @@ export const analyseSite: Job<{ analysisId: AnalysisId }> = {
 /** The wait of a build for a server with room. */
 export interface BuildWait {
   readonly since: string
-  /** The server that had none. */
+  /** The server that had no room. */
   readonly server: string
-  /** Whether its owner knows. */
+  /** Whether its owner has been informed. */
   readonly isTold: boolean
 }
 
@@ -132,7 +132,7 @@ export const runInvocation: Job<{ invocationId: InvocationId }> = {
   limitSeconds: 60,
 }
 
-/** Fails the invocations of lost servers, and ends the keys of deployments that have ended. */
+/** Fails the invocations of lost servers, and deletes the keys of deployments that have ended. */
 export const endLostInvocations: Job<Record<string, never>> = {
   name: 'end-lost-invocations',
   runsOn: 'any server',
@@ -141,7 +141,7 @@ export const endLostInvocations: Job<Record<string, never>> = {
   limitSeconds: 60,
 }
 
-/** Ends the sessions of an invocation that one server has. */
+/** Ends the sessions of an invocation on one server. */
 export const endInvocationSessions: Job<{ projectId: ProjectId; invocationId: InvocationId }> = {
   name: 'end-invocation-sessions',
   runsOn: 'one server',
@@ -149,7 +149,7 @@ export const endInvocationSessions: Job<{ projectId: ProjectId; invocationId: In
   limitSeconds: 2 * 60,
 }
 
-/** Removes old invocations, and old lines of apps. */
+/** Removes old invocations and old log lines of apps. */
 export const shortenAppHistory: Job<Record<string, never>> = {
   name: 'shorten-app-history',
   runsOn: 'any server',
@@ -158,7 +158,7 @@ export const shortenAppHistory: Job<Record<string, never>> = {
   limitSeconds: 10 * 60,
 }
 
-/** Ends analyses whose time is over. */
+/** Ends analyses that have exceeded their time. */
 export const expireAnalyses: Job<Record<string, never>> = {
   name: 'expire-analyses',
   runsOn: 'any server',
@@ -167,7 +167,7 @@ export const expireAnalyses: Job<Record<string, never>> = {
   limitSeconds: 60,
 }
 
-/** Builds the browsers that a pool lacks. */
+/** Builds the missing browsers of a pool. */
 export const fillPool: Job<{ poolId: PoolId }> = {
   name: 'fill-pool',
   runsOn: 'any server',
@@ -175,7 +175,7 @@ export const fillPool: Job<{ poolId: PoolId }> = {
   limitSeconds: 30 * 60,
 }
 
-/** Finds the pools that have to be filled. */
+/** Finds the pools that must be filled. */
 export const tendPools: Job<Record<string, never>> = {
   name: 'tend-pools',
   runsOn: 'any server',
@@ -184,7 +184,7 @@ export const tendPools: Job<Record<string, never>> = {
   limitSeconds: 60,
 }
 
-/** Has a browser that another server has leased do what holds for its lease. */
+/** Applies the settings of a lease to a browser, when another server has leased it. */
 export const applyLease: Job<LeaseSettings> = {
   name: 'apply-lease',
   runsOn: 'one server',
@@ -200,7 +200,7 @@ export const checkAuthConnection: Job<{ connectionId: AuthConnectionId }> = {
   limitSeconds: 5 * 60,
 }
 
-/** Logs a profile in again, without a person. */
+/** Logs in a profile again without a person. */
 export const reauthenticate: Job<{ flowId: AuthFlowId }> = {
   name: 'reauthenticate',
   runsOn: 'any server',
@@ -208,7 +208,7 @@ export const reauthenticate: Job<{ flowId: AuthFlowId }> = {
   limitSeconds: 25 * 60,
 }
 
-/** Ends the logins of lost servers, and removes old history of logins. */
+/** Ends the logins of lost servers, and removes old logins and checks. */
 export const cleanUpAuth: Job<Record<string, never>> = {
   name: 'clean-up-auth',
   runsOn: 'any server',

@@ -109,7 +109,7 @@ test('a server that comes back stops the machines of the sessions that were ende
 test('a server that has been gone for a week is forgotten when it has no sessions left', async () => {
   const project = await server.project()
   const week = 7 * 24 * 3600
-  // It has only just come, so that the sessions of others are not its to end.
+  // It has just started, so it must not end the sessions of others.
   await seen('test', { up: 1, last: 1 })
   await seen('long-gone', { up: 2 * week, last: week + 60 })
   await seen('with-sessions', { up: 2 * week, last: week + 60 })

@@ -5,7 +5,10 @@ import type { StrayMachines } from '../features/sessions/machines/stray-machines
 interface LostSessionsOptions {
   readonly servers: ServerStore
   readonly serverId: string
-  /** Where machines are shared: what a server leaves that its sessions do not take along. Those move to other servers. */
+  /**
+   * Set when machines are shared: sessions then move to other servers, and the remaining machines of a lost server must
+   * be removed.
+   */
   readonly strayMachines: StrayMachines | undefined
   readonly logger: Logger
 }
@@ -23,6 +26,6 @@ export class LostSessions {
     const ended = strayMachines ? 0 : await servers.endLostSessions(serverId)
     await strayMachines?.remove()
     await servers.forgetGone()
-    if (ended > 0) logger.warn({ sessions: ended }, 'ended the sessions of a server that is gone')
+    if (ended > 0) logger.warn({ sessions: ended }, 'ended the sessions of a lost server')
   }
 }

@@ -13,7 +13,7 @@ interface DeletedProxiesOptions {
   readonly jobs: JobQueue
 }
 
-/** Deletes proxies and takes them from the sessions that use them, whichever servers these run on. */
+/** Deletes proxies and updates the sessions that use them, on all servers. */
 export class DeletedProxies {
   readonly #options: DeletedProxiesOptions
 
@@ -21,7 +21,10 @@ export class DeletedProxies {
     this.#options = options
   }
 
-  /** Resolves when the sessions of this server go without it. Those that are starting, and those of others, follow by the job. */
+  /**
+   * Resolves when the sessions of this server do not use it any more. The job updates starting sessions and those of
+   * other servers.
+   */
   async delete(projectId: ProjectId, idOrName: string): Promise<void> {
     const proxyId = await this.#options.proxies.delete(projectId, idOrName)
     await this.detach(proxyId).catch(() => {})

@@ -113,7 +113,7 @@ export class JobRunner implements JobQueue {
       await work()
     } catch (error) {
       if (!this.#closing.signal.aborted) {
-        this.#options.logger.warn({ err: error, job: name }, 'a job failed; trying again')
+        this.#options.logger.warn({ err: error, job: name }, 'a job failed; retrying')
       }
       throw error
     }
@@ -145,7 +145,7 @@ export class JobRunner implements JobQueue {
       registerInstance: false,
       openTelemetry: { enabled: false },
     })
-    boss.on('error', (error) => logger.warn({ reason: error.message }, 'the job queue failed; trying again'))
+    boss.on('error', (error) => logger.warn({ reason: error.message }, 'the job queue failed; retrying'))
     boss.on('warning', ({ message }) => logger.warn(`jobs: ${message}`))
     await boss.start()
     return boss

@@ -22,16 +22,16 @@ interface ReaperOptions {
   readonly updater: SessionUpdater
   readonly leaseReturns: LeaseReturns
   readonly replays: Pick<ReplayService, 'finishInterrupted'>
-  /** Absent where each server has its own machines. */
+  /** Absent when each server has its own machines. */
   readonly takeUps: SessionTakeUps | undefined
   readonly clock: Clock
   readonly logger: Logger
 }
 
 /**
- * Ends sessions of this server that have been idle for their timeout, finishes interrupted operations, and stops
- * machines whose sessions another server has ended because this one lost the database for too long. Where machines are
- * shared, it takes up the sessions that have come to this server, and lets go of those that another one has taken.
+ * Ends sessions of this server that have been idle for their timeout, completes interrupted operations, and stops
+ * machines whose sessions another server has ended because this one lost the database for too long. When machines are
+ * shared, it adopts the sessions that have moved to this server, and detaches from those that have moved away.
  */
 export class SessionReaper {
   readonly #options: ReaperOptions
@@ -78,7 +78,7 @@ export class SessionReaper {
     void updater.restoreUnsure()
     await takeUps?.moveFromGone()
     const overdue = await store.listOverdue(driverId, clock.now())
-    // Before the rows are read, so that none of these can be too new to be among them.
+    // Before the rows are read, so that every one of these sessions has a row by then.
     const held = machines.listRecorded()
     const unfinished = await store.listUnfinished(driverId)
     const known = new Set(unfinished.map(({ id }) => id))
@@ -91,12 +91,12 @@ export class SessionReaper {
   #begin(id: SessionId, work: () => Promise<void>): void {
     if (this.#inProgress.has(id)) return
     const done = work()
-      .catch((error: unknown) => this.#options.logger.error({ err: error }, 'could not end a session; trying again'))
+      .catch((error: unknown) => this.#options.logger.error({ err: error }, 'could not end a session; retrying'))
       .finally(() => this.#inProgress.delete(id))
     this.#inProgress.set(id, done)
   }
 
-  /** Its session has ended, or has moved. */
+  /** Its session has ended or has moved to another server. */
   async #dropMachine(session: SessionOnMachine): Promise<void> {
     const { machines, takeUps } = this.#options
     if (!(await takeUps?.yieldTo(session.id))) await machines.stop(session)
@@ -127,7 +127,7 @@ export class SessionReaper {
   async #idleSince(id: SessionId): Promise<Date | null | undefined> {
     const { machines } = this.#options
     const machine = machines.find(id)
-    // In one that is frozen nothing has happened, and to ask would wake it.
+    // Nothing has happened in a frozen session, and a request would wake it.
     if (!machine || machines.isFrozen(id)) return undefined
     const state = await readAgentState(machine).catch(() => undefined)
     if (!state) return undefined // An agent that does not respond must not keep a session alive.

@@ -51,13 +51,13 @@ type Workers = Pick<
 >
 
 interface StartJobsOptions {
-  /** How many sites this server analyses at once. */
+  /** The number of sites that this server analyses at the same time. */
   readonly analysesAtOnce?: number
-  /** How many deployments it builds at once. */
+  /** The number of deployments that it builds at the same time. */
   readonly buildsAtOnce?: number
 }
 
-/** A pool whose browsers start slowly does not keep the others waiting. */
+/** A pool whose browsers start slowly does not delay others. */
 const poolsFilledAtOnce = 2
 /** Checks take seconds, logins can take minutes. */
 const loginsAtOnce = 2
@@ -113,6 +113,6 @@ export async function startJobs(
       runner.work(analyseSite, ({ analysisId }, signal) => analysisRunner.run(analysisId, signal)),
     ),
   ])
-  // A server that was killed has told nobody what its pools lack.
+  // A killed server has not reported what its pools need.
   await poolFiller.tend()
 }

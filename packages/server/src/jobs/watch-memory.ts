@@ -58,7 +58,7 @@ export class MemoryWatch {
     telemetry.reportMemoryKills(id, fresh)
     logger.warn(
       { sessionId: id, processes: fresh },
-      'a session reached its memory limit, and the kernel ended processes',
+      'a session reached its memory limit, and the kernel killed processes',
     )
   }
 }

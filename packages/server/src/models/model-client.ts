@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { readText } from '../outbound/read-text.ts'
 
 export interface ModelConfig {
-  /** Below which `/chat/completions` is. */
+  /** The URL below which `/chat/completions` is. */
   readonly url: string
   readonly name: string
   readonly key: string | undefined
@@ -17,7 +17,7 @@ const answerLimitMilliseconds = 60_000
 const maxAnswerBytes = 256 * 1024
 const Answer = z.object({ choices: z.array(z.object({ message: z.object({ content: z.string() }) })).min(1) })
 
-/** A model behind an API as OpenAI's: many programs and services speak it. */
+/** A client for models with an API like OpenAI's, which many programs and services implement. */
 export class ModelClient {
   readonly #config: ModelConfig
 
@@ -25,7 +25,7 @@ export class ModelClient {
     this.#config = config
   }
 
-  /** What the model says next. */
+  /** Returns the next message of the model. */
   async ask(messages: readonly ModelMessage[], signal: AbortSignal): Promise<string> {
     const { url, name, key } = this.#config
     const response = await fetch(`${url.replace(/\/$/, '')}/chat/completions`, {
@@ -36,7 +36,7 @@ export class ModelClient {
       signal: AbortSignal.any([signal, AbortSignal.timeout(answerLimitMilliseconds)]),
     })
     const text = await readText(response, maxAnswerBytes, "the model's server")
-    if (!response.ok) throw new Error(`the model's server answers ${response.status}`)
+    if (!response.ok) throw new Error(`the model's server responds with ${response.status}`)
     return Answer.parse(JSON.parse(text)).choices[0]?.message.content ?? ''
   }
 }

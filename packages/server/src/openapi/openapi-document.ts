@@ -37,7 +37,7 @@ const ErrorBody = z
   })
   .meta({ id: 'Error' })
 
-/** Of what exists already and is not made again. */
+/** The error of a request for a resource that already exists. */
 const ExistingBody = ErrorBody.extend({ existing_id: z.string() }).meta({ id: 'AlreadyExistsError' })
 const tellingWhatExists: readonly ErrorCode[] = ['auth_connection_exists']
 
@@ -157,7 +157,7 @@ function successOf(endpoint: Endpoint): ZodOpenApiResponseObject {
   }
 }
 
-/** Partial content has a body, and so has an answer of JSON. The other statuses have none. */
+/** Partial content and JSON responses have a body. The other statuses have none. */
 function otherSuccessesOf(endpoint: Endpoint): Record<string, ZodOpenApiResponseObject> {
   const others = Object.entries(endpoint.otherSuccesses ?? {}).map(([status, when]) => [
     status,

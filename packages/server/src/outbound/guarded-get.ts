@@ -9,7 +9,7 @@ export interface GuardedGetOptions {
   readonly maxBytes: number
 }
 
-/** Gets a small text through the guard. Redirects are not followed. Throws an Error that says why there is none. */
+/** Requests a small text through the guard. Does not follow redirects. Throws an Error with the reason of a failure. */
 export async function guardedGet(
   url: string,
   { guard, limitMilliseconds, maxBytes }: GuardedGetOptions,
@@ -24,7 +24,7 @@ export async function guardedGet(
     headers: { accept: 'application/json' },
   })
   const answered = once(sent, 'response') as Promise<[IncomingMessage]>
-  sent.on('error', () => {}) // It fails again when its response is cut.
+  sent.on('error', () => {}) // It fails again when its response is cut off.
   sent.end()
   const [response] = await answered
   const chunks: Buffer[] = []

@@ -5,7 +5,9 @@ import type { AllowEntry } from '@berth/contract/egress/allow-list.ts'
 import { parseHost } from '@berth/contract/egress/host.ts'
 import ipaddr from 'ipaddr.js'
 
-/** Decides where the server connects for its callers: to public addresses, and to those that the operator allows. */
+/**
+ * Decides where the server may connect for its callers: to public addresses, and to those that the operator permits.
+ */
 export class OutboundGuard {
   readonly #allowed: readonly AllowEntry[]
 
@@ -13,7 +15,7 @@ export class OutboundGuard {
     this.#allowed = allowed
   }
 
-  /** Why nothing may be sent to the URL, as far as it can be known without looking up its name; undefined if it may. */
+  /** Why nothing may be sent to the URL, as far as is known without resolving its name. Undefined if it may be sent. */
   refusalOf(text: string): string | undefined {
     const { hostname } = new URL(text)
     const host = parseHost(hostname)
@@ -25,7 +27,7 @@ export class OutboundGuard {
     return isPermitted ? undefined : 'must lead to a public address'
   }
 
-  /** Looks up a name for a connection to the URL; the addresses that are checked are those that are connected to. */
+  /** Resolves a name for a connection to the URL. The checked addresses are the ones that are connected to. */
   lookupFor(text: string): LookupFunction {
     const port = portOf(text)
     return (hostname, options, done) => {

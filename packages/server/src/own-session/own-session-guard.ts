@@ -13,11 +13,11 @@ const fromMachines = new WeakSet<Duplex>()
 
 export function markAsOwnSession(socket: Duplex, session: SessionId): void {
   fromMachines.add(socket)
-  // The machine of an app is named by itself, and is a client like any other.
+  // The machine of an app identifies itself by its id, and counts as an ordinary client.
   if (!session.startsWith(machinePrefix)) sessions.set(socket, session)
 }
 
-/** Whether a machine opened the connection: that of a session, or of an app. Their number is limited for each machine. */
+/** Whether a machine opened the connection: one of a session or of an app. Their number is limited for each machine. */
 export function isFromMachine(socket: Duplex): boolean {
   return fromMachines.has(socket)
 }
@@ -39,7 +39,7 @@ export function restrictToOwnSession({ socket, url = '' }: Pick<IncomingMessage,
   const path = pathOf(url)
   if (path.startsWith(own) && !hasDots(path)) return
   throw new BerthError('forbidden', {
-    reason: `Inside a session, berth serves only its own addresses below ${own} are served.`,
+    reason: `Inside a session, berth serves only its own addresses below ${own}.`,
   })
 }
 

@@ -16,12 +16,12 @@ interface OwnSessionSocketOptions {
   readonly path: string
   /** Serves the connections once their session is known. */
   readonly server: HttpServer
-  /** Egress may name the machine in place of its session. */
+  /** Egress may send the id of the machine instead of its session. */
   readonly sessionOn: (machineId: MachineId) => SessionId | undefined
 }
 
 /**
- * Accepts connections that sessions open to the address of berth itself, which egress passes on. They are served like
+ * Accepts connections that sessions open to the address of berth itself, which egress forwards. They are served like
  * all others, except that `own-session-guard.ts` limits them to their own session.
  */
 export class OwnSessionSocket {

@@ -31,7 +31,7 @@ export class ProjectSecrets {
     return unseal(await this.#keyOf(projectId), sealed, context).toString()
   }
 
-  /** The same for values that belong to no project. */
+  /** Like `seal`, for values that belong to no project. */
   async sealForOrganization(organizationId: OrganizationId, text: string, context: string): Promise<Buffer> {
     return seal(await this.#organizationKey(organizationId), Buffer.from(text), context)
   }

@@ -24,7 +24,7 @@ export function unseal(key: Uint8Array, sealed: Uint8Array, context: string): Bu
   return Buffer.concat([decipher.update(bytes.subarray(nonceBytes, -tagBytes)), decipher.final()])
 }
 
-/** The same for texts of any length. */
+/** Like `seal`, for texts of any length. */
 export function sealing(key: Uint8Array, context: string): Transform {
   const nonce = randomBytes(nonceBytes)
   const cipher = createCipheriv(algorithm, key, nonce).setAAD(Buffer.from(context))

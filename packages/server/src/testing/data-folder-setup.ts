@@ -1,7 +1,9 @@
 import { rm } from 'node:fs/promises'
 import { createDataFolderTemplate } from './test-postgres.ts'
 
-/** End-to-end tests read there which folder they copy for a new berth. Without it, each berth makes its first start. */
+/**
+ * The variable with the folder that end-to-end tests copy for a new berth. Without it, each berth makes a first start.
+ */
 const dataFolderVariable = 'BERTH_TEST_DATA_FOLDER'
 
 let folder: string | undefined

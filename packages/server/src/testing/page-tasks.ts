@@ -4,12 +4,12 @@ interface TraceEvent {
   readonly name: string
   readonly pid: number
   readonly tid: number
-  /** Microseconds of the processor, however busy the machine is. */
+  /** Processor time in microseconds, however busy the machine is. */
   readonly tdur?: number
   readonly args: { readonly name?: string }
 }
 
-/** The time of the processor, in milliseconds, that each task of the page's main thread takes meanwhile. */
+/** The processor time, in milliseconds, of each task of the page's main thread during `act`. */
 export async function tasksOf(page: Page, act: () => Promise<void>): Promise<readonly number[]> {
   const cdp = await page.context().newCDPSession(page)
   const events: TraceEvent[] = []

@@ -6,7 +6,7 @@ export interface ReachablePort extends AsyncDisposable {
   readonly port: number
 }
 
-/** Makes a socket of this host reachable at another of its addresses, for pods. */
+/** Makes a socket of this host reachable for pods at another address of the host. */
 export async function openReachablePort(host: string, target: NetConnectOpts): Promise<ReachablePort> {
   const open = new Set<Socket>()
   const server = createServer((incoming) => {
@@ -15,7 +15,7 @@ export async function openReachablePort(host: string, target: NetConnectOpts): P
       open.add(socket)
       socket.once('close', () => open.delete(socket))
     }
-    // Either end is told by the other one.
+    // The end of either side ends the other.
     pipeline(incoming, outgoing, incoming, () => {})
   })
   server.listen({ host, port: 0 })

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 
 const fragment = '+frag_keyframe+empty_moov+default_base_moof'
 
-/** A recording as an agent sends it: fragments of two seconds, of a picture that changes. */
+/** A recording in the form that an agent sends: fragments of two seconds of a changing picture. */
 export function makeRecording(seconds: number): Buffer {
   const source = ['-f', 'lavfi', '-i', `testsrc=size=64x48:rate=10:duration=${seconds}`]
   const encoder = ['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p', '-g', '20', '-threads', '1']
@@ -10,7 +10,7 @@ export function makeRecording(seconds: number): Buffer {
   return execFileSync('ffmpeg', ['-v', 'error', ...source, ...encoder, ...container], { maxBuffer: 64 * 1024 * 1024 })
 }
 
-/** What ffprobe says of a file: its duration in seconds, and how many frames it has. */
+/** The duration of a file in seconds and its number of frames, according to ffprobe. */
 export function probe(content: Uint8Array): { readonly seconds: number; readonly frames: number } {
   const entries = ['-count_frames', '-show_entries', 'format=duration:stream=nb_read_frames', '-of', 'json']
   const text = execFileSync('ffprobe', ['-v', 'error', ...entries, '-i', 'pipe:0'], { input: content }).toString()

@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import type { Server as HttpServer } from 'node:http'
@@ -70,9 +71,9 @@ export interface TestServerOptions {
   readonly chromeStoreUrl?: string
   readonly openBlobs?: (folder: string) => Promise<Blobs>
   readonly hasProjects?: boolean
-  /** Whether it and its siblings are servers that pass requests on to each other. */
+  /** Whether it and its siblings forward requests to each other. */
   readonly isShared?: boolean
-  /** Whether they reach the machines of each other, too. */
+  /** Whether they can also reach each other's machines. */
   readonly sharesMachines?: boolean
   readonly connectionLimits?: ConnectionLimits
   readonly limits?: Partial<LimitsConfig>
@@ -84,11 +85,11 @@ export interface TestServerOptions {
   readonly captchaSolver?: CaptchaSolverConfig
   readonly egressAllow?: readonly string[]
   readonly search?: SearchConfig
-  /** For the URL of the server. Absent: OAuth is off. */
+  /** For the URL of the server. When absent, OAuth is disabled. */
   readonly oauth?: (url: string) => OAuthConfig
-  /** Absent: no machine is ever frozen. */
+  /** When absent, machines are never frozen. */
   readonly standbyMilliseconds?: number
-  /** Absent: off. It is filled when a test says so. */
+  /** Defaults to off. It is filled when a test calls for it. */
   readonly reserve?: ReserveConfig
   readonly replays?: Partial<ReplaysConfig>
   readonly webhookLimitMilliseconds?: number
@@ -102,17 +103,17 @@ interface TestParts {
   readonly blobsFolder: string
   readonly blobs: Blobs
   readonly temporaryFolders: TemporaryFolders
-  /** Of servers that pass requests on to each other: where this one will listen; with OAuth too. Else it is any. */
+  /** The port of this server, if servers forward requests to each other or use OAuth. Otherwise any port. */
   readonly port: number
   readonly options: TestServerOptions
 }
 
-/** The server with a real PostgreSQL and fake machines, for one test file. Each test has a project of its own. */
+/** The server with a real PostgreSQL and fake machines, for one test file. Each test has its own project. */
 export class TestServer {
   readonly host: FakeHost
   readonly clock: TestClock
   readonly egress: FakeEgress
-  /** Runs no job before a test starts it. */
+  /** Runs no jobs until a test starts it. */
   readonly jobs: JobRunner
   readonly database: Database
   readonly #parts: TestParts
@@ -141,7 +142,7 @@ export class TestServer {
     return TestServer.#started({ testDatabase, driverId: 'test', clock: new TestClock(), options })
   }
 
-  /** Another server on the same database, with a host of its own. It is closed before this one. */
+  /** Another server on the same database, with its own host. It is closed before this one. */
   async sibling(driverId: string): Promise<TestServer> {
     const { testDatabase, clock, options, host } = this.#parts
     return TestServer.#started({ testDatabase, driverId, clock, options, ...(options.sharesMachines && { host }) })
@@ -206,7 +207,7 @@ export class TestServer {
     await this.tell()
   }
 
-  /** Says once that this server is there. */
+  /** Records one heartbeat of this server. */
   async tell(): Promise<void> {
     await this.#services.heartbeat.start(never)
     this.#services.heartbeat.close()
@@ -228,7 +229,7 @@ export class TestServer {
     this.#services = this.#createServices()
   }
 
-  /** The row of a session, in whatever state. */
+  /** The row of a session in any state. */
   async row(id: string): Promise<Session> {
     return this.database
       .selectFrom('sessions')
@@ -335,13 +336,20 @@ export class TestServer {
   }
 }
 
+/** A free port, of those that the system gives to nobody by itself. */
 async function freePort(): Promise<number> {
-  const listener = createServer().listen(0, '127.0.0.1')
-  await once(listener, 'listening')
-  const { port } = listener.address() as AddressInfo
-  listener.close()
-  await once(listener, 'close')
-  return port
+  for (;;) {
+    const port = randomInt(20_000, 32_768)
+    const listener = createServer().listen(port, '127.0.0.1')
+    const isFree = await once(listener, 'listening').then(
+      () => true,
+      () => false,
+    )
+    if (!isFree) continue
+    listener.close()
+    await once(listener, 'close')
+    return port
+  }
 }
 
 export interface ApiAnswer<Body = Browser> {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { FolderBlobs } from '../blobs/folder-blobs.ts'
 import { TestServer, type TestServerOptions } from './server-test.ts'
 
-/** Two servers on one database, each with a host of its own, that pass requests on to each other and share their blobs. */
+/** Two servers on one database, each with its own host, that forward requests to each other and share their blobs. */
 export class SharedServers {
   readonly first: TestServer
   readonly second: TestServer

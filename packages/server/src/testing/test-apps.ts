@@ -11,7 +11,7 @@ export interface DeploymentFields {
   readonly [name: string]: string | Blob | undefined
 }
 
-/** Deployments and invocations that no machine is started for. */
+/** Deployments and invocations without machines. */
 export class TestApps {
   readonly #server: TestServer
   readonly #deployments: DeploymentStore
@@ -23,7 +23,7 @@ export class TestApps {
     this.#invocations = new InvocationStore(server.database)
   }
 
-  /** Deploys the smallest source, with changes. */
+  /** Deploys the smallest source, with these fields. */
   async post<Body = { message: string }>(project: TestProject, fields: DeploymentFields): Promise<ApiAnswer<Body>> {
     const file = new Blob([new Uint8Array(zip(...appSource))])
     const all: DeploymentFields = { file, entrypoint_rel_path: 'index.ts', ...fields }
@@ -47,7 +47,7 @@ export class TestApps {
     return { id, ...(await this.#deployments.publish(stored, [{ name, actions: ['act'] }], now)) }
   }
 
-  /** An invocation that runs, by what is told of it. */
+  /** An invocation in the state `running`, without a machine. */
   async running(
     project: TestProject,
     deployment: DeploymentId,

@@ -6,7 +6,7 @@ import { createDatabaseIn, dropDatabase, TestPostgres, testPostgresVariable } fr
 export class TestDatabase {
   readonly database: Database
   readonly connectionString: string
-  /** Absent when the run has one for all files. */
+  /** Absent when all files of the run share one. */
   readonly #postgres: TestPostgres | undefined
 
   private constructor(connectionString: string, postgres: TestPostgres | undefined) {

@@ -12,13 +12,13 @@ import { type HostFolders, openHostFolders } from '../host/host-folders.ts'
 import { openServiceUser } from '../host/service-user.ts'
 import { jobsSchema } from '../jobs/job-runner.ts'
 
-/** Test files of one run read here where their PostgreSQL is. Without it, a file starts one of its own. */
+/** The variable with the address of the run's PostgreSQL for test files. Without it, a file starts its own. */
 export const testPostgresVariable = 'BERTH_TEST_POSTGRES'
 
 const template = 'berth_template'
 const logger = createLogger({ name: 'test', level: 'silent', json: true })
 
-/** A real PostgreSQL, and in it a migrated database that those of tests are copied from. */
+/** A real PostgreSQL with a migrated database from which those of tests are copied. */
 export class TestPostgres {
   readonly connectionString: string
   readonly #postgres: EmbeddedPostgres
@@ -53,7 +53,7 @@ export class TestPostgres {
     return started
   }
 
-  /** Leaves the data folder for a later start. */
+  /** Keeps the data folder for a later start. */
   async stop(): Promise<void> {
     await this.#postgres.stop()
     await rm(this.#folders.runtime, { recursive: true, force: true })
@@ -66,14 +66,16 @@ export class TestPostgres {
 }
 
 /**
- * Creates a data folder in which a server finds its database created and migrated, but nothing in it. A start in a copy
- * of it takes half of the processor time of a first start.
+ * Creates a data folder in which a server finds its database created and migrated, but empty. A start in a copy of it
+ * takes half of the processor time of a first start.
  */
 export async function createDataFolderTemplate(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'berth-template-'))
   const postgres = await TestPostgres.start(folder)
   await migrateOnce(postgres.connectionString)
   const jobs = new PgBoss({ connectionString: postgres.connectionString, schema: jobsSchema })
+  // A pool does not wait for the end of its connections, and one may still hear that PostgreSQL stops.
+  jobs.on('error', () => {})
   await jobs.start()
   await jobs.stop()
   await postgres.stop()
@@ -86,7 +88,7 @@ async function migrateOnce(connectionString: string): Promise<void> {
   await database.destroy()
 }
 
-/** Creates a migrated database in the PostgreSQL of this address. Resolves with its own address. */
+/** Creates a migrated database in the PostgreSQL at this address. Resolves with the database's address. */
 export async function createDatabaseIn(connectionString: string): Promise<string> {
   const name = `test_${randomBytes(8).toString('hex')}`
   await runStatement(connectionString, `create database ${name} template ${template}`)

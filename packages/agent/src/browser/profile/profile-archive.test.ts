@@ -12,7 +12,7 @@ import { packProfile, unpackProfile } from './profile-archive.ts'
 const folder = mkdtempSync(join(tmpdir(), 'berth-profile-'))
 after(() => rmSync(folder, { recursive: true }))
 
-/** A new folder with the files, each with its name as content. */
+/** Creates a folder with the files, each containing its name. */
 function folderOf(name: string, files: readonly string[]): string {
   for (const file of files) {
     const path = join(folder, name, file)
@@ -108,7 +108,7 @@ test('an archive writes only into the folder', async () => {
   const through = execFileSync('tar', ['-c', '-P', '-C', source, '--transform=s,y,Default/way/y,', 'y'])
   const above = execFileSync('tar', ['-c', '-P', '-C', source, '--transform=s,y,Default/../../above,', 'y'])
   const absolute = execFileSync('tar', ['-c', '-P', '-C', source, `--transform=s,y,${folder}/absolute,`, 'y'])
-  // One archive of many: each but the last without its end of zeros.
+  // One archive made of several: all but the last without the zeros at its end.
   const parts = [archive, through, above, absolute].map((part) => part.subarray(0, lastBlock(part)))
 
   await unpackProfile(Readable.from([zstdCompressSync(Buffer.concat([...parts, Buffer.alloc(1024)]))]), target).catch(

@@ -8,36 +8,39 @@ import { createZstdCompress, createZstdDecompress } from 'node:zlib'
 import { limitBytes } from '@berth/runtime/stream/limit-bytes.ts'
 
 /*
- * By the tar of the machine, which every Debian has: it packs a thousand small files in a tenth of the time that it
- * would take here, beside the compression, and keeps the agent free.
+ * Uses the machine's tar, which every Debian has: it packs a thousand small files in a tenth of the time that
+ * JavaScript needs, in parallel with the compression, and leaves the agent free.
  */
 
-/** The one folder that travels. What lies beside it tells of the machine: metrics, crashes, locks, the screen. */
+/** The only folder in a profile. Everything beside it belongs to the machine: metrics, crashes, locks, the screen. */
 const stateFolder = 'Default'
 
-/** Far more than a browser keeps for a person; a small archive could else fill the disk. */
+/** Far more than a browser stores for a person; otherwise a small archive could fill the disk. */
 const maxUnpackedBytes = 4 * 1024 ** 3
 
-/** Each piece takes several turns of the agent and of tar. Node.js would make them four times as many. */
+/** Each chunk costs several turns of the agent and of tar. Node.js would create four times as many. */
 const pieceBytes = 64 * 1024
 
-/** What Chromium makes anew by itself, or what holds for one machine or one run alone. */
+/** What Chromium recreates by itself, or what is valid for only one machine or one run. */
 const leftBehind = [
-  // Caches of the network, of compiled code and of the GPU. What pages keep in CacheStorage is no cache but state.
+  // Caches of the network, compiled code and the GPU. CacheStorage of pages is state, not a cache.
   ...['Cache', 'Code Cache', 'GPUCache', 'DawnGraphiteCache', 'DawnWebGPUCache', 'DawnCache'],
   ...['ShaderCache', 'GrShaderCache', 'GraphiteDawnCache', 'Shared Dictionary', 'AutofillAiModelCache'],
-  // What is unfinished with the run: parts of large values of pages, reports that were not sent.
+  // Unfinished work of the run: parts of large page values, reports that were not sent.
   ...['blob_storage', 'SCT Auditing Pending Reports', 'Download Service'],
-  // Measures of use, and models that are downloaded.
+  // Usage metrics, and downloaded models.
   ...['Segmentation Platform', 'optimization_guide_*', 'BrowserMetrics*', 'Site Characteristics Database'],
-  // Keys that the machine holds.
+  // Keys of the machine.
   'ClientCertificates',
 ].map((name) => `${stateFolder}/${name}`)
 
-/** Of the databases in there: locks, and logs of what the program did. */
+/** In the databases: locks and logs. */
 const leftBehindAnywhere = ['LOCK', 'LOG', 'LOG.old', 'Singleton*']
 
-/** The state in the user data folder, of a browser that has ended. The stream fails when it could not be read whole. */
+/**
+ * The state in the user data folder of a browser that has ended. The stream fails if the state cannot be read
+ * completely.
+ */
 export function packProfile(userDataFolder: string): Readable {
   const excludes = [
     '--anchored',
@@ -54,17 +57,17 @@ export function packProfile(userDataFolder: string): Readable {
       const problem = await failure
       if (problem) throw problem
     } finally {
-      tar.kill('SIGKILL') // When nobody reads on.
+      tar.kill('SIGKILL') // Stops packing when the reader leaves.
     }
   }
   const compress = createZstdCompress()
-  pipeline(Readable.from(whole(), { objectMode: false }), compress).catch(() => {}) // Its reader sees it.
+  pipeline(Readable.from(whole(), { objectMode: false }), compress).catch(() => {}) // Its reader handles the error.
   return compress
 }
 
 /**
- * Unpacks an archive into an empty folder; rejects when it is not whole, is too large or holds no state. What it has not
- * read then is left in the stream.
+ * Unpacks an archive into an empty folder. Rejects if it is incomplete, too large, or contains no state; unread data
+ * then stays in the stream.
  */
 export async function unpackProfile(archive: Readable, folder: string): Promise<void> {
   const args = ['--extract', '--directory', folder, stateFolder]
@@ -86,7 +89,7 @@ export async function unpackProfile(archive: Readable, folder: string): Promise<
   if (problem) throw problem
 }
 
-/** Packs a state that nobody has made, unpacks it and removes both: the first time takes several times as long. */
+/** Packs and unpacks an empty state, then removes both: the first time takes several times as long. */
 export async function rehearseProfile(runFolder: string): Promise<void> {
   await mkdir(runFolder, { recursive: true })
   const folder = await mkdtemp(join(runFolder, 'rehearsal-'))
@@ -101,18 +104,18 @@ export async function rehearseProfile(runFolder: string): Promise<void> {
   }
 }
 
-/** The stream itself would be destroyed with the pipeline, and the connection that it comes from. */
+/** Yields the chunks, because a pipeline would destroy the stream itself and its connection. */
 async function* piecesOf(archive: Readable): AsyncGenerator<Uint8Array> {
   for await (const piece of archive.iterator({ destroyOnReturn: false })) yield piece
 }
 
-/** To the end, also when tar has closed its input: it does so at the mark of the end, before the zeros that follow. */
+/** Consumes everything, also after tar has closed its input at the end marker, before the zeros that follow. */
 function inputOf(stdin: Writable): Writable {
   stdin.on('error', () => {}) // Its exit code tells whether it has read enough.
   return new Writable({
     write: (chunk, _encoding, done) => void stdin.write(chunk, () => done()),
     final: (done) => {
-      stdin.end() // Of an input that is closed already, no callback would ever come.
+      stdin.end() // If the input is already closed, no callback would follow.
       done()
     },
   })
@@ -120,7 +123,7 @@ function inputOf(stdin: Writable): Writable {
 
 const fileHasChanged = 1
 
-/** Never rejects. A file that another program of the session has changed meanwhile is no failure. */
+/** Never rejects. A file that another program of the session has changed meanwhile is not an error. */
 async function failureOf(tar: ReturnType<typeof spawn>): Promise<Error | undefined> {
   let words = ''
   tar.stderr?.setEncoding('utf8').on('data', (chunk: string) => {

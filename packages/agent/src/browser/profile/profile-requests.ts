@@ -5,18 +5,18 @@ import { sendJson } from '../../http/json-body.ts'
 import type { Activity } from '../../reporting/activity.ts'
 import type { Browser } from '../browser.ts'
 
-/** What the server asks about the state of the browser. */
+/** The server's requests about the state of the browser. */
 export function profileRequests(browser: Browser, activity: Activity) {
   return {
     loadProfile: async (request: IncomingMessage, response: ServerResponse) => {
-      // Before the first launch there is no time that could run out.
+      // Before the first launch no idle time is counted.
       if (browser.hasBegun) response.once('close', activity.begin())
       const tabs = new URLSearchParams(request.url?.split('?')[1]).get('tabs') === 'blank' ? 'blank' : 'restore'
       try {
         await browser.loadProfile(request, tabs)
         response.writeHead(204).end()
       } catch (error) {
-        // An answer in the middle of what the server sends would be lost with the connection.
+        // Read the rest of the request first: an early response would be lost with the connection.
         await finished(request.resume()).catch(() => {})
         sendJson(response, 500, { code: 'profile_not_loadable', message: (error as Error).message })
       }
@@ -24,7 +24,7 @@ export function profileRequests(browser: Browser, activity: Activity) {
     giveOutProfile: async (_request: IncomingMessage, response: ServerResponse) => {
       const archive = await browser.giveOutProfile()
       response.writeHead(200, { 'content-type': 'application/octet-stream' })
-      // An archive that fails half way is a broken answer: nobody must take it for a whole one.
+      // Break the response if the archive fails halfway, so that nobody takes it for a complete one.
       await pipeline(archive, response).catch(() => response.destroy())
     },
     takeProfileBack: async (_request: IncomingMessage, response: ServerResponse) => {

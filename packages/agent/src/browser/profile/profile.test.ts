@@ -15,7 +15,7 @@ const folder = mkdtempSync(join(tmpdir(), 'berth-agent-profile-'))
 after(() => rmSync(folder, { recursive: true }))
 chmodSync(folder, 0o755)
 
-/** Ends when the profile in use holds a certain file. */
+/** Exits if the profile in use contains a certain file. */
 const pickyChromium = join(folder, 'chromium')
 writeFileSync(
   pickyChromium,
@@ -46,9 +46,9 @@ const pagesOf = async (client: CdpClient): Promise<string[]> => {
   return (targetInfos as { type: string; url: string }[]).filter(({ type }) => type === 'page').map(({ url }) => url)
 }
 
-/** Waits until the pages are these, and no others. */
+/** Waits until exactly these pages are open. */
 async function becomes(client: CdpClient, urls: readonly string[]): Promise<void> {
-  const deadline = performance.now() + 10_000
+  const deadline = performance.now() + 60_000
   for (;;) {
     const seen = (await pagesOf(client)).toSorted()
     if (String(seen) === String(urls)) return
@@ -90,7 +90,7 @@ test('an agent that awaits a profile launches after receiving it, and returns th
     const client = await agent.connect()
     assert.equal(await cookieOf(client), 'first')
     const expected = tabs === 'blank' ? ['about:blank'] : ['about:blank', 'data:text/html,tab']
-    // The tabs are there from the start; what they load comes in its time.
+    // The tabs exist from the start, but load later.
     assert.equal((await pagesOf(client)).length, expected.length)
     await becomes(client, expected)
   }
@@ -115,7 +115,7 @@ test('an unusable profile does not change a running browser', async () => {
     })
     .catch(() => {})
 
-  // More than a connection holds: the answer must not come, and be lost, while it is still being sent.
+  // Larger than a connection buffers: the response must not be sent, and lost, while the archive is still being sent.
   for (const archive of [Buffer.from('no archive'), Buffer.alloc(5_000_000, 'no archive')]) {
     assert.equal(await load(agent, archive), 500)
   }

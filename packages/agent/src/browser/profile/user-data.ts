@@ -6,10 +6,10 @@ import { exists } from '@berth/runtime/files/exists.ts'
 import { renewPreferences, writePreferences } from '../preferences.ts'
 import { packProfile, unpackProfile } from './profile-archive.ts'
 
-/** Whether Chromium opens the tabs of its last run or one empty page. */
+/** Whether Chromium opens the tabs of its last run, or one empty page. */
 export type Tabs = 'restore' | 'blank'
 
-/** Chromium's user data folder: where all of the state of the browser is. Its path stays the same, whatever is in it. */
+/** Chromium's user data folder, which contains all state of the browser. Its path never changes. */
 export class UserData {
   readonly folder: string
 
@@ -17,16 +17,16 @@ export class UserData {
     this.folder = join(homeFolder, '.config', 'chromium')
   }
 
-  /** Before each launch. Says which tabs there will be: where none were saved, an empty page. */
+  /** Called before each launch. Returns which tabs will open: an empty page if none were saved. */
   async prepare(config: AgentConfig, tabs: Tabs): Promise<Tabs> {
     await writePreferences(config, this.folder)
     if (tabs === 'restore' && (await this.#hasTabs())) return 'restore'
-    // Else they would come back with the next run.
+    // Otherwise they would be restored by the next run.
     for (const name of await this.#tabFolders()) await rm(join(this.folder, 'Default', name), { recursive: true })
     return 'blank'
   }
 
-  /** Unpacks a profile beside the state in use, which stays untouched. */
+  /** Unpacks a profile beside the state in use, which stays unchanged. */
   async takeIn(archive: Readable, config: AgentConfig): Promise<void> {
     await rm(this.#incoming, { recursive: true, force: true })
     await mkdir(this.#incoming, { recursive: true })
@@ -39,26 +39,26 @@ export class UserData {
     }
   }
 
-  /** Puts what was taken in into the place of the state in use. No Chromium may run. */
+  /** Replaces the state in use with the unpacked profile. Chromium must not be running. */
   async replace(): Promise<void> {
     await rm(this.#previous, { recursive: true, force: true })
     await rename(this.folder, this.#previous).catch(ignoreAbsence)
     await rename(this.#incoming, this.folder)
   }
 
-  /** Removes the state in use. No Chromium may run. */
+  /** Removes the state in use. Chromium must not be running. */
   async clear(): Promise<void> {
     await rm(this.folder, { recursive: true, force: true })
   }
 
-  /** Takes the replacement back, if there was one. No Chromium may run. */
+  /** Reverts the replacement, if there was one. Chromium must not be running. */
   async takeBack(): Promise<void> {
     if (!(await exists(this.#previous))) return
     await rm(this.folder, { recursive: true, force: true })
     await rename(this.#previous, this.folder)
   }
 
-  /** The state as an archive. No Chromium may run. */
+  /** The state as an archive. Chromium must not be running. */
   giveOut(): Readable {
     return packProfile(this.folder)
   }
@@ -75,7 +75,7 @@ export class UserData {
     return (await this.#tabFolders()).length > 0
   }
 
-  /** Chromium keeps them twice, the second time encrypted. */
+  /** Chromium saves its tabs twice, the second time encrypted. */
   async #tabFolders(): Promise<readonly string[]> {
     const names = await readdir(join(this.folder, 'Default')).catch(() => [])
     return names.filter((name) => name.startsWith('Sessions'))

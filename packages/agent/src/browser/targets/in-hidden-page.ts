@@ -1,13 +1,13 @@
 import type { CdpPipe } from '../cdp-pipe.ts'
 import type { CdpAnswer, CdpMethod, CdpParams } from '../cdp-types.ts'
 
-/** A page of our own that no window shows and no list of tabs has; it goes with the work it is made for. */
+/** A page of our own that no window and no list of tabs shows. It is closed when its work is done. */
 export interface HiddenPage {
   send<Method extends CdpMethod>(method: Method, params?: CdpParams<Method>): Promise<CdpAnswer<Method>>
   evaluate(expression: string): Promise<unknown>
 }
 
-/** Pages of ours do little. */
+/** Our own pages do little. */
 const answerLimitMilliseconds = 10_000
 
 export async function inHiddenPage<Result>(
@@ -28,6 +28,6 @@ export async function inHiddenPage<Result>(
       },
     })
   } finally {
-    await pipe.send('Target.closeTarget', { targetId }).catch(() => {}) // It went with its Chromium.
+    await pipe.send('Target.closeTarget', { targetId }).catch(() => {}) // It ended with its Chromium.
   }
 }

@@ -4,10 +4,10 @@ import type { CdpPipe } from '../cdp-pipe.ts'
 import type { DevToolsEndpoint } from '../chromium.ts'
 import { toDevToolsServer } from '../devtools-server.ts'
 
-/** A page that does not answer in that time is busy, and not asked any longer. */
+/** A page that does not answer within this time is busy and is skipped. */
 const answerLimitMilliseconds = 300
 
-/** A browser that does not tell has hung. */
+/** A browser that does not answer has hung. */
 const listLimitMilliseconds = 5_000
 
 interface ListedTarget {
@@ -15,9 +15,9 @@ interface ListedTarget {
   readonly type: string
 }
 
-/** The target ids of all pages; the one that was shown last comes first. */
+/** The target ids of all pages, the most recently shown one first. */
 export async function tabsByActivity({ port }: Pick<DevToolsEndpoint, 'port'>): Promise<readonly string[]> {
-  // Only this list has an order: the protocol's own, Target.getTargets, has none.
+  // Only this list is ordered; the protocol's own, Target.getTargets, is not.
   const targets = await new Promise<readonly ListedTarget[]>((resolve, reject) => {
     http
       .get(
@@ -37,7 +37,7 @@ export async function tabsByActivity({ port }: Pick<DevToolsEndpoint, 'port'>): 
   return targets.filter(({ type }) => type === 'page').map(({ id }) => id)
 }
 
-/** Works on a target over a CDP session that ends with the work. */
+/** Works on a target in a CDP session that ends with the work. */
 export async function withTarget<Result>(
   pipe: CdpPipe,
   targetId: string,
@@ -47,14 +47,14 @@ export async function withTarget<Result>(
   try {
     return await work(sessionId)
   } finally {
-    pipe.send('Target.detachFromTarget', { sessionId }).catch(() => {}) // The page, or Chromium, has gone.
+    pipe.send('Target.detachFromTarget', { sessionId }).catch(() => {}) // The page or Chromium has gone.
   }
 }
 
 /**
- * The page that a person would see and type into: of those that say that they have the focus the one that was shown
- * last, else the last of all. The order alone would do for one window; of several, the focus tells. A client that
- * emulates the focus gives it to every page.
+ * The page that a person would see and type into: the most recently shown of those with focus, otherwise the most
+ * recently shown of all. With one window the order would suffice; with several, focus decides. A client that emulates
+ * focus gives it to every page.
  */
 export async function activeTab(pipe: CdpPipe, endpoint: DevToolsEndpoint): Promise<string | undefined> {
   const tabs = await tabsByActivity(endpoint)
@@ -68,7 +68,7 @@ async function hasFocus(pipe: CdpPipe, tab: string): Promise<boolean> {
   const late = new Promise<undefined>((resolve) => {
     setTimeout(resolve, answerLimitMilliseconds, undefined).unref()
   })
-  // A page that has gone meanwhile has no focus either.
+  // A page that has closed meanwhile has no focus.
   const answer = await Promise.race([asked, late]).catch(() => undefined)
   return answer?.result.value === true
 }

@@ -2,12 +2,12 @@ import type { CdpPipe } from '../cdp-pipe.ts'
 import type { CdpSecret } from '../cdp-secret.ts'
 import type { CdpAnswer, CdpEvent, CdpEventParams, CdpMethod, CdpParams } from '../cdp-types.ts'
 
-/** A target that the agent has attached to over its own line, until `detach`. */
+/** A target that the agent is attached to over its own pipe, until `detach`. */
 export class TargetSession {
   readonly #pipe: CdpPipe
   readonly #sessionId: string
   readonly #unwatch: readonly (() => void)[]
-  /** Settles when the target has crashed or gone. */
+  /** Settles when the target has crashed or closed. */
   readonly lost: Promise<void>
 
   private constructor(pipe: CdpPipe, sessionId: string) {
@@ -21,17 +21,17 @@ export class TargetSession {
         if (params.sessionId === sessionId) lost.resolve()
       }),
     ]
-    // Without it Chromium would not tell that a page has crashed.
+    // Otherwise Chromium would not report a crash of the page.
     this.send('Inspector.enable').catch(() => {})
   }
 
-  /** Rejects when there is no such target. Whether its page answers is another matter. */
+  /** Rejects if there is no such target. Its page may still not answer. */
   static async attach(pipe: CdpPipe, targetId: string): Promise<TargetSession> {
     const { sessionId } = await pipe.send('Target.attachToTarget', { targetId, flatten: true })
     return new TargetSession(pipe, sessionId)
   }
 
-  /** Callers that have a limit of their own set another: `Infinity` for none. */
+  /** Callers with a limit of their own pass another one: `Infinity` for none. */
   send<Method extends CdpMethod>(
     method: Method,
     params?: CdpParams<Method>,
@@ -42,7 +42,7 @@ export class TargetSession {
     return this.#pipe.send(method, params, { sessionId: this.#sessionId, secret, ...limit })
   }
 
-  /** Calls the handler with every such event until the function that comes back is called. */
+  /** Calls the handler for each such event until the returned function is called. */
   on<Event extends CdpEvent>(event: Event, handler: (params: CdpEventParams<Event>) => void): () => void {
     return this.#pipe.on(event, (params, sessionId) => {
       if (sessionId === this.#sessionId) handler(params)
@@ -51,6 +51,6 @@ export class TargetSession {
 
   detach(): void {
     for (const unwatch of this.#unwatch) unwatch()
-    this.#pipe.send('Target.detachFromTarget', { sessionId: this.#sessionId }).catch(() => {}) // It has gone.
+    this.#pipe.send('Target.detachFromTarget', { sessionId: this.#sessionId }).catch(() => {}) // The target has closed.
   }
 }

@@ -1,10 +1,10 @@
 import type { CdpPipe } from '../cdp-pipe.ts'
 import { TargetSession } from './target-session.ts'
 
-/** Whoever asks once asks again soon; pages should not stay attached for nobody. */
+/** Callers often repeat requests soon; pages should not stay attached longer than that. */
 const idleLimitMilliseconds = 300_000
 
-/** Attaches to each target once, on first use: worlds that are made in a page last as long as its document. */
+/** Attaches to each target once, on first use: isolated worlds created in a page last as long as its document. */
 export class TargetSessions {
   readonly #sessions = new Map<string, Promise<TargetSession>>()
   #pipe: CdpPipe | undefined
@@ -12,7 +12,7 @@ export class TargetSessions {
 
   /** Rejects when there is no such target. */
   get(pipe: CdpPipe, targetId: string): Promise<TargetSession> {
-    if (pipe !== this.#pipe) this.#sessions.clear() // Those of a browser that has ended.
+    if (pipe !== this.#pipe) this.#sessions.clear() // These belong to a browser that has ended.
     this.#pipe = pipe
     clearTimeout(this.#idle)
     this.#idle = setTimeout(() => this.#detachAll(), idleLimitMilliseconds)

@@ -7,33 +7,33 @@ import type { WindowBounds } from './window-bounds.ts'
 
 type Size = Pick<AgentConfig['viewport'], 'width' | 'height'>
 
-/** How long pages may take to know their new size, before they are left to themselves. */
+/** How long to wait for pages to learn their new size. */
 const layoutLimitMilliseconds = 250
 const followLimitMilliseconds = 1_000
 const pollIntervalMilliseconds = 10
-/** What has not changed for so long has settled. */
+/** A size that has not changed for this long is final. */
 const settledMilliseconds = 50
-/** A window that has another size by then has the smallest that its tab strip allows. */
+/** After this time a window with another size is assumed to have the smallest size that its tab strip allows. */
 const smallestMilliseconds = 200
 
 interface BrowserWindow {
   readonly windowId: number
   readonly bounds: WindowBounds
-  /** Its pages; the one that shows comes first. */
+  /** Its pages, the visible one first. */
   readonly tabs: readonly string[]
 }
 
 interface ResizeOptions {
   readonly pipe: CdpPipe
-  /** The one that was shown last comes first. */
+  /** The most recently shown one first. */
   readonly tabs: readonly string[]
   readonly from: Size
   readonly to: Size
 }
 
 /**
- * Gives a headless browser another screen, and each window that has filled the old one, the new size. Chromium lays
- * out the pages of hidden tabs when they are shown; here nobody shows them, so they are told.
+ * Resizes the screen of a headless browser and each window that filled the old one. Chromium lays out hidden tabs when
+ * they are shown. Nobody shows them here, so their size is set directly.
  */
 export async function resizeHeadless({ pipe, tabs, from, to }: ResizeOptions): Promise<void> {
   await onSomePage(pipe, tabs, async (session) => {
@@ -47,7 +47,8 @@ export async function resizeHeadless({ pipe, tabs, from, to }: ResizeOptions): P
   await Promise.all(
     windows.map(async ({ windowId, bounds, tabs }) => {
       if (bounds.windowState === 'fullscreen') {
-        // A window takes the size of the screen when it becomes a full-screen one. Both at once: its pages see one change.
+        // A window takes the size of the screen when it enters full-screen mode. Both commands at once, so that its
+        // pages see a single change.
         await Promise.all([
           setBounds(windowId, { windowState: 'normal' }),
           setBounds(windowId, { windowState: 'fullscreen' }),
@@ -65,7 +66,7 @@ interface HeadfulOptions extends ResizeOptions {
   readonly display: Display | undefined
 }
 
-/** Changes the display; the window manager has the windows follow. Their hidden tabs are told here too. */
+/** Changes the display; the window manager resizes the windows. The sizes of their hidden tabs are set here. */
 export async function resizeHeadful({ pipe, tabs, display, to }: HeadfulOptions): Promise<void> {
   if (!display) throw new Error('the display has just ended')
   await display.resize(to)
@@ -75,12 +76,12 @@ export async function resizeHeadful({ pipe, tabs, display, to }: HeadfulOptions)
     const size = await Promise.race([pageSizeAfter(pipe, shown, to), delay(followLimitMilliseconds, undefined)])
     if (size) await setPageSizes(pipe, hidden, size)
   })
-  await Promise.allSettled(followed) // A page that has gone meanwhile has no size to wait for.
+  await Promise.allSettled(followed) // A page that has closed meanwhile has no size to wait for.
 }
 
 /**
- * The size of a page when its window has followed the display, and the page the window: a window that is told of its
- * new size has yet to tell its page. Nothing when a client emulates another size for the page.
+ * The size of a page once its window has followed the display, and the page its window: the page learns its size later
+ * than the window. Undefined if a client emulates another size for the page.
  */
 async function pageSizeAfter(pipe: CdpPipe, targetId: string, to: Size): Promise<Size | undefined> {
   const question = { expression: 'JSON.stringify({ width: innerWidth, height: innerHeight })' }
@@ -108,13 +109,13 @@ async function pageSizeAfter(pipe: CdpPipe, targetId: string, to: Size): Promise
 
 async function windowsOf(pipe: CdpPipe, tabs: readonly string[]): Promise<readonly BrowserWindow[]> {
   const windows = new Map<number, { windowId: number; bounds: WindowBounds; tabs: string[] }>()
-  // A page that has gone meanwhile, or is in no window, has nothing to resize.
+  // A page that has closed meanwhile, or has no window, needs no resize.
   const find = (targetId: string) => pipe.send('Browser.getWindowForTarget', { targetId }).catch(() => undefined)
   const all = await Promise.all(tabs.map(async (targetId) => ({ targetId, found: await find(targetId) })))
   for (const { targetId, found } of all) {
     if (!found) continue
     const { windowId } = found
-    const bounds = found.bounds as WindowBounds // Of a window, all of it is told.
+    const bounds = found.bounds as WindowBounds // For a window, all fields are reported.
     const known = windows.get(windowId)
     if (known) known.tabs.push(targetId)
     else windows.set(windowId, { windowId, bounds, tabs: [targetId] })
@@ -122,14 +123,14 @@ async function windowsOf(pipe: CdpPipe, tabs: readonly string[]): Promise<readon
   return [...windows.values()]
 }
 
-/** Not by emulation: a client may have set its own, and that stays. */
+/** Without emulation, because a client may have set its own, which must stay. */
 async function setPageSizes(pipe: CdpPipe, tabs: readonly string[], { width, height }: Size): Promise<void> {
   const set = (session: string) => pipe.send('Emulation.setVisibleSize', { width, height }, session)
-  // One that has gone meanwhile, or has crashed, needs none.
+  // One that has closed or crashed meanwhile needs no size.
   await Promise.allSettled(tabs.map((tab) => withTarget(pipe, tab, set)))
 }
 
-/** Waits until the pages know their size. One that is busy, or whose client emulates another size, is not waited for. */
+/** Waits until the pages know their size, except those that are busy or whose client emulates another size. */
 async function layOut(pipe: CdpPipe, tabs: readonly string[], { width, height }: Size): Promise<void> {
   const question = { expression: `innerWidth === ${width} && innerHeight === ${height}` }
   const isLaidOut = async (session: string) => {
@@ -145,7 +146,7 @@ async function layOut(pipe: CdpPipe, tabs: readonly string[], { width, height }:
   await Promise.race([Promise.allSettled(waiting), delay(layoutLimitMilliseconds)])
 }
 
-/** A browser whose clients have closed all pages has a screen all the same. */
+/** A browser has a screen even when clients have closed all pages. */
 async function onSomePage(
   pipe: CdpPipe,
   [first]: readonly string[],

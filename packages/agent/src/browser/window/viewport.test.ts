@@ -197,7 +197,7 @@ for (const changes of [{}, { stealth: true }, { headless: false }]) {
     assert.deepEqual(inner, [1280, 1280, 800])
     const { windowId } = await client.send('Browser.getWindowForTarget', {}, session)
 
-    // Commands behind it stay behind it.
+    // Later commands are executed after it.
     const [, { bounds }] = await Promise.all([
       client.send('Browser.setWindowBounds', { windowId, bounds: { width: 1000, height: 700 } }),
       client.send('Browser.getWindowBounds', { windowId }),

@@ -3,7 +3,7 @@ import type { CdpPipe } from '../cdp-pipe.ts'
 
 const limitMilliseconds = 1_000
 const pollMilliseconds = 10
-/** What has not changed for so long has settled: a window manager has its say too. */
+/** Bounds that have not changed for this long are final: a window manager may still adjust them. */
 const settledMilliseconds = 50
 
 export interface WindowBounds {
@@ -12,7 +12,7 @@ export interface WindowBounds {
   readonly windowState: 'normal' | 'minimized' | 'maximized' | 'fullscreen'
 }
 
-/** The window that a `Browser.setWindowBounds` gives a size; undefined when it is about something else. */
+/** The window that a `Browser.setWindowBounds` command resizes; undefined if it does something else. */
 export function resizedWindow(params: unknown): number | undefined {
   const { windowId, bounds } = Object(params) as { windowId?: unknown; bounds?: unknown }
   const { windowState = 'normal', ...size } = Object(bounds) as Record<string, unknown>
@@ -21,8 +21,8 @@ export function resizedWindow(params: unknown): number | undefined {
 }
 
 /**
- * Windows begin maximized or, without a display, in full-screen mode, and Chromium takes a new size for nothing more than
- * the wish to leave that. Makes the window a normal one, so that it takes the size; whatever fails, Chromium tells the
+ * Windows start maximized or, without a display, in full-screen mode. Chromium then ignores a new size and only leaves
+ * that mode. This makes the window a normal one first, so that it takes the size. Chromium reports any error to the
  * client.
  */
 export async function makeResizable(pipe: CdpPipe, windowId: number): Promise<void> {

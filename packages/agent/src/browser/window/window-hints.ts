@@ -1,12 +1,12 @@
-/** A property of windows, by its number in the protocol. */
+/** The atom number of the window property WM_NORMAL_HINTS. */
 const normalHints = 40
 
 /**
- * Takes from all windows of a display the wish for a smallest size, so that the window manager makes them as small as
- * the display. Chromium wishes for 500 pixels, and shows its page well in less.
+ * Removes the minimum size from all windows of a display, so that the window manager makes them as small as the
+ * display. Chromium requests 500 pixels, but displays its page well in less.
  */
 export async function dropSmallestSizes(displayName: string): Promise<void> {
-  // Loaded here: most sessions never have a size that needs it.
+  // Loaded here because few sessions need it.
   const { XConnection } = await import('../../computer/display/x-connection.ts')
   const display = await XConnection.open(displayName)
   try {
@@ -19,7 +19,7 @@ export async function dropSmallestSizes(displayName: string): Promise<void> {
   }
 
   async function childrenOf(window: number): Promise<readonly number[]> {
-    // A window may have gone since it was listed.
+    // A window may have closed since it was listed.
     const tree = await display.ask<{ children: readonly number[] }>('QueryTree', window).catch(() => undefined)
     return tree?.children ?? []
   }

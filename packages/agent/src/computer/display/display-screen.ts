@@ -13,11 +13,11 @@ const buttonNumbers: Readonly<Record<MouseButton, number>> = { left: 1, middle: 
 /** Wheels are buttons too: each press is a tick. */
 const wheelNumbers: Readonly<Record<WheelDirection, number>> = { up: 4, down: 5, left: 6, right: 7 }
 
-/** Pixels in the order of the screen, without planes. */
+/** The X image format with whole pixels in screen order. */
 const zPixmap = 2
 const allPlanes = 0xffff_ffff
 
-/** The X display of a headful session, seen and steered as by a person in front of it. */
+/** The X display of a headful session, read and controlled as by a person in front of it. */
 export class DisplayScreen implements Screen {
   readonly #connection: XConnection
   readonly #keyboard: XKeyboard
@@ -34,12 +34,12 @@ export class DisplayScreen implements Screen {
     return new DisplayScreen(await XConnection.open(displayName), displayName)
   }
 
-  /** Whether the display has gone, so that this is of no more use. */
+  /** Whether the display has ended, so that this object is unusable. */
   get isLost(): boolean {
     return this.#connection.isLost
   }
 
-  /** Asked each time: a session's viewport can change. */
+  /** Queried each time, because a session's viewport can change. */
   async size(): Promise<Size> {
     const { width, height } = await this.#connection.ask<Size>('GetGeometry', this.#connection.root)
     return { width, height }

@@ -4,7 +4,7 @@ import { inflateSync } from 'node:zlib'
 import { encodePng } from './png.ts'
 import { drawPointer } from './pointer-image.ts'
 
-/** Blue, green, red and a byte without meaning for each pixel. */
+/** Blue, green, red and an unused byte for each pixel. */
 const pixels = (...colors: readonly (readonly [red: number, green: number, blue: number])[]) =>
   Uint8Array.from(colors.flatMap(([red, green, blue]) => [blue, green, red, 99]))
 
@@ -35,7 +35,7 @@ test('writes a PNG of its pixels', async () => {
   assert.equal(png.subarray(12, 16).toString(), 'IHDR')
   assert.deepEqual([png.readUInt32BE(16), png.readUInt32BE(20), png[24], png[25]], [width, 2, 8, 2])
   assert.deepEqual(read(png, width), { filters: [0, 0], colors: colors.flat() })
-  // The end of every PNG, with its checksum.
+  // Every PNG ends with this chunk and its checksum.
   assert.equal(png.subarray(-12).toString('hex'), '0000000049454e44ae426082')
 })
 

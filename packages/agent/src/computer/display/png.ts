@@ -7,22 +7,22 @@ const signature = Buffer.from('89504e470d0a1a0a', 'hex')
 
 /** 8 bits for each of red, green and blue. */
 const bitDepthAndColor = [8, 2]
-/** The only methods that there are, and no interlacing. */
+/** The only defined methods for compression and filters, and no interlacing. */
 const methods = [0, 0, 0]
 
 export interface Picture {
   readonly width: number
   readonly height: number
-  /** Four bytes a pixel, as X servers give them: blue, green, red and one without meaning. */
+  /** Four bytes per pixel as X servers return them: blue, green, red and one unused. */
   readonly pixels: Uint8Array
 }
 
-/** Of these rows is told what kind of picture it is. */
+/** How many rows are examined to tell the kind of picture. */
 const sampledRows = 32
-/** Screens of text come to a sixth, photographs to half. */
+/** Screens of text compress to a sixth, photographs to half. */
 const photographRatio = 0.3
 
-/** As PNG, at the speed of a screenshot: the fastest compression, and off the main thread. */
+/** Encodes as PNG, fast enough for screenshots: with the fastest compression, and off the main thread. */
 export async function encodePng(picture: Picture): Promise<Uint8Array> {
   const size = Buffer.alloc(8)
   size.writeUInt32BE(picture.width, 0)
@@ -38,20 +38,20 @@ export async function encodePng(picture: Picture): Promise<Uint8Array> {
   ])
 }
 
-/** Nothing repeats itself in a photograph: looking for it takes three times as long, and saves a tenth. */
+/** Photographs contain few repetitions: searching for them takes three times as long and saves a tenth. */
 function isPhotograph(picture: Picture): boolean {
   const sample = rowsOf(picture, { isFiltered: false, every: Math.ceil(picture.height / sampledRows) })
   return deflateSync(sample, { level: 1 }).length > sample.length * photographRatio
 }
 
 interface RowOptions {
-  /** Each colour as its difference from that of the pixel before. */
+  /** Stores each colour as its difference from the previous pixel. */
   readonly isFiltered: boolean
-  /** Takes one row of so many. */
+  /** Uses only one of this many rows. */
   readonly every?: number
 }
 
-/** Rows of three bytes a pixel, each behind a byte that tells its filter: none, or the pixel before. */
+/** Rows of three bytes per pixel, each preceded by a byte for its filter: none, or the previous pixel. */
 function rowsOf({ width, height, pixels }: Picture, { isFiltered, every = 1 }: RowOptions): Uint8Array {
   const rows = Buffer.allocUnsafe((width * 3 + 1) * Math.ceil(height / every))
   let to = 0

@@ -1,6 +1,6 @@
 import type { Picture } from './png.ts'
 
-/** The pointer's picture as the X server gives it: premultiplied, four bytes a pixel with alpha last. */
+/** The pointer's image as the X server returns it: premultiplied, four bytes per pixel with alpha last. */
 export interface PointerImage {
   readonly x: number
   readonly y: number
@@ -16,7 +16,7 @@ interface Corner {
   readonly y: number
 }
 
-/** Draws the pointer into a picture whose top left corner is at `origin` of the screen. */
+/** Draws the pointer into a picture whose top left corner is at `origin` on the screen. */
 export function drawPointer({ width, height, pixels }: Picture, pointer: PointerImage, origin: Corner): void {
   const left = pointer.x - pointer.xhot - origin.x
   const top = pointer.y - pointer.yhot - origin.y

@@ -1,12 +1,12 @@
 import type { XEvent } from 'x11'
 import type { XConnection } from './x-connection.ts'
 
-/** Windows that know of no pings, or are busy, are not waited for any longer. */
+/** Limit for windows that do not support pings or are busy. */
 const limitMilliseconds = 500
 
 const substructureNotify = 1 << 19
 
-/** Asks the window that has the focus whether it has taken all of its input: its answer comes in the same order. */
+/** Asks the focused window whether it has processed all of its input: it handles the ping in the same order. */
 export class WindowPing {
   readonly #connection: XConnection
   readonly #answers = new Map<number, () => void>()
@@ -16,15 +16,15 @@ export class WindowPing {
   constructor(connection: XConnection) {
     this.#connection = connection
     connection.onEvent('ClientMessage', (event) => {
-      this.#take(event).catch(() => {}) // The display has gone.
+      this.#take(event).catch(() => {}) // The display has ended.
     })
   }
 
-  /** Resolves when it has, or when the limit is over. */
+  /** Resolves when the window has answered or the limit has passed. */
   async answered(): Promise<void> {
     const [protocols, ping] = await this.#start()
     const { focus } = await this.#connection.ask<{ focus: number }>('GetInputFocus')
-    const isWindow = focus > 1 // 0 and 1 stand for no window and for the one under the pointer.
+    const isWindow = focus > 1 // 0 means no window, and 1 the window under the pointer.
     if (!isWindow) return
     const number = ++this.#lastNumber
     const answer = Promise.withResolvers<void>()
@@ -41,7 +41,7 @@ export class WindowPing {
       const [protocols, ping] = await Promise.all(
         ['WM_PROTOCOLS', '_NET_WM_PING'].map((name) => this.#connection.ask<number>('InternAtom', false, name)),
       )
-      // Answers go to the root window.
+      // Answers are sent to the root window.
       this.#connection.send('ChangeWindowAttributes', this.#connection.root, { eventMask: substructureNotify })
       return [protocols as number, ping as number] as const
     })()

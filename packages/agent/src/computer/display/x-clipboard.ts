@@ -1,15 +1,15 @@
-// xclip keeps text for other programs and hands it over in pieces, as long texts need it.
+// xclip holds text for other programs and transfers long texts in pieces.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { locale } from '../../browser/child-program.ts'
 import type { XConnection } from './x-connection.ts'
 
-/** An owner of the clipboard that has hung holds its readers up no longer. */
+/** Limits the wait for a clipboard owner that has hung. */
 const limitMilliseconds = 3_000
 const maxTextBytes = 64 * 1024 * 1024
 const ownerChanges = 1
 
-/** The display's clipboard: that of Chromium, of pages and of every other program in the session. */
+/** The display's clipboard, shared by Chromium, pages and all other programs in the session. */
 export class XClipboard {
   readonly #connection: XConnection
   readonly #environment: Readonly<Record<string, string>>
@@ -21,7 +21,7 @@ export class XClipboard {
     this.#environment = { DISPLAY: displayName, PATH: '/usr/local/bin:/usr/bin:/bin', LANG: locale }
   }
 
-  /** The text in it, or nothing when it holds none. */
+  /** Its text; empty if it contains none. */
   async read(): Promise<string> {
     const program = this.#xclip(['-out'])
     const timer = setTimeout(() => program.kill('SIGKILL'), limitMilliseconds)
@@ -34,11 +34,11 @@ export class XClipboard {
     })
     const [code] = await once(program, 'close')
     clearTimeout(timer)
-    // It fails when there is no text, and says no more than that.
+    // xclip fails if there is no text, without any other explanation.
     return code === 0 ? Buffer.concat(chunks).toString('utf8') : ''
   }
 
-  /** Resolves when the next reader gets this text. The program stays until another has the clipboard. */
+  /** Resolves when the next reader gets this text. The program runs until another program takes the clipboard. */
   async write(text: string): Promise<void> {
     await this.#watch()
     const isOwner = new Promise<void>((resolve) => {
@@ -46,7 +46,7 @@ export class XClipboard {
     })
     const program = this.#xclip(['-in', '-quiet', '-target', 'UTF8_STRING'])
     const failed = once(program, 'close').then(() => Promise.reject(new Error('xclip could not take the clipboard')))
-    failed.catch(() => {}) // It ends in the end, when another program takes the clipboard.
+    failed.catch(() => {}) // The program ends later, when another program takes the clipboard.
     program.stdin?.on('error', () => {}).end(text)
     await Promise.race([isOwner, failed])
   }

@@ -1,19 +1,19 @@
-// Speaks the X protocol over the display's own socket: no process for each click, and no native code.
+// Uses the X protocol over the display's own socket: no process per click, and no native code.
 import { createClient, type XClient, type XDisplay, type XEvent } from 'x11'
 
-/** Far more than any request takes. */
+/** Far longer than any request takes. */
 const answerLimitMilliseconds = 10_000
 
 type Extension = Record<string, (...args: unknown[]) => unknown>
 
-/** One client of an X server, for as long as that server lives. */
+/** One client connection to an X server, for as long as that server lives. */
 export class XConnection {
   readonly root: number
   readonly keycodes: { readonly first: number; readonly count: number }
   readonly test: Extension
   readonly fixes: Extension
   readonly #client: XClient
-  /** Rejects what waits for an answer. */
+  /** Rejects all requests that wait for a response. */
   readonly #waiting = new Set<(error: Error) => void>()
   #isLost = false
 
@@ -25,7 +25,7 @@ export class XConnection {
     this.fixes = fixes
     this.#client = client
     client.stream.on('close', () => this.#lose())
-    // A request without an answer fails when its window is gone by then; the next thing that matters tells.
+    // A request without a response fails if its window has closed; the next important request shows that.
     client.on('error', () => {})
     if (client.stream.destroyed) this.#lose()
   }
@@ -44,22 +44,22 @@ export class XConnection {
     return this.#isLost
   }
 
-  /** Sends a request and waits for its answer. */
+  /** Sends a request and waits for its response. */
   ask<Reply>(request: string, ...args: unknown[]): Promise<Reply> {
     return this.#answer((callback) => this.#client[request]?.(...args, callback))
   }
 
-  /** Sends a request of an extension and waits for its answer. */
+  /** Sends a request of an extension and waits for its response. */
   askExtension<Reply>(extension: Extension, request: string, ...args: unknown[]): Promise<Reply> {
     return this.#answer((callback) => extension[request]?.(...args, callback))
   }
 
-  /** Sends a request that has no answer. */
+  /** Sends a request that has no response. */
   send(request: string, ...args: unknown[]): void {
     if (!this.#isLost) this.#client[request]?.(...args)
   }
 
-  /** Resolves when the server has done everything that was sent so far. */
+  /** Resolves when the server has processed everything sent so far. */
   async sync(): Promise<void> {
     await this.ask('GetInputFocus')
   }
@@ -87,7 +87,7 @@ export class XConnection {
         this.#waiting.delete(reject)
         if (error) reject(error)
         else resolve(reply)
-        return true // An error has found somebody who sees it.
+        return true // Marks the error as handled.
       })
     })
   }
@@ -100,7 +100,7 @@ export class XConnection {
 }
 
 function lost(): Error {
-  return new Error('the display has gone')
+  return new Error('the display has ended')
 }
 
 function extensionOf({ client }: XDisplay, name: string): Promise<Extension> {

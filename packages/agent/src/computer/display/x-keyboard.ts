@@ -3,17 +3,20 @@ import { characterOf, keysymNamed } from '../keysyms.ts'
 import type { WindowPing } from './window-ping.ts'
 import type { XConnection } from './x-connection.ts'
 
-/** Bits in the state of the pointer: which of the two groups of a layout is in use, and whether Caps Lock is on. */
+/** Bits in the state of the pointer: which of the two groups of a layout is active, and whether Caps Lock is on. */
 const groupShift = 13
 const groupMask = 3
 const lockMask = 2
 
-/** Free key codes that browsers take for keys of some keyboard, of Japan for one: pages would see that key's place. */
+/**
+ * Unused key codes that browsers take for keys of some keyboards, such as Japanese ones: pages would see that key's
+ * position.
+ */
 const namedByBrowsers = [93, 97, 103, 120, 132, 197, 202]
 
 const mappingOfKeyboard = 1
 
-/** A key as the server knows it, and whether Shift gives it the wanted meaning. */
+/** A key code of the server, and whether Shift is needed for the wanted meaning. */
 interface Place {
   readonly keycode: number
   readonly isShifted: boolean
@@ -22,26 +25,26 @@ interface Place {
 interface Spare {
   readonly keycode: number
   keysym: number
-  /** Counts up with each use. */
+  /** Increases with each use. */
   lastUse: number
 }
 
 /**
- * Presses keys by what they mean, whatever the layout of the keyboard. What the layout lacks is put on a spare key;
- * a spare one gets another meaning only after the window in front has taken everything that was typed before, since
- * programs look the meaning up when they take a key.
+ * Presses keys by their meaning, whatever the keyboard layout. Characters that the layout lacks are assigned to a spare
+ * key. Programs look up the meaning when they process a key, so a spare key is reassigned only after the focused window
+ * has processed everything typed before.
  */
 export class XKeyboard {
   readonly #connection: XConnection
   readonly #ping: WindowPing
-  /** Keysyms of each key code; undefined until it is asked for, and whenever the layout has changed. */
+  /** Keysyms of each key code; undefined until it is queried, and after the layout has changed. */
   #layout: readonly (readonly number[])[] | undefined
   #spares: Spare[] = []
   #uses = 0
-  /** The use up to which the window in front is known to have taken all. */
+  /** The last use that the focused window is known to have processed. */
   #usesTaken = 0
   readonly #pressed = new Map<number, Place>()
-  /** Shift keys that are down for the sake of another. */
+  /** Shift keys pressed to give another key its meaning. */
   #shiftsHeld = 0
 
   constructor(connection: XConnection, ping: WindowPing) {
@@ -89,12 +92,12 @@ export class XKeyboard {
     const column = 2 * Math.min((keyMask >> groupShift) & groupMask, 1)
     const found = this.#find(layout, column, (other) => other === keysym)
     const place = found ?? (await this.#findCharacter(layout, column, keysym))
-    // Caps Lock turns the letters around, and Shift turns them back.
+    // Caps Lock inverts the case of letters, and Shift inverts it again.
     const isTurned = (keyMask & lockMask) !== 0 && /^[a-z]$/i.test(characterOf(keysym) ?? '')
     return isTurned ? { ...place, isShifted: !place.isShifted } : place
   }
 
-  /** The same character may have another number: those of older alphabets have two. */
+  /** The same character may have another keysym: those of older alphabets have two. */
   async #findCharacter(layout: readonly (readonly number[])[], column: number, keysym: number): Promise<Place> {
     const character = characterOf(keysym)
     const isSame = (other: number) => other !== 0 && characterOf(other) === character
@@ -138,15 +141,15 @@ export class XKeyboard {
       this.#usesTaken = uses
     }
     spare.keysym = keysym
-    // The same in both groups of the layout, with Shift and without.
+    // The same in both groups of the layout, with and without Shift.
     this.#connection.send('ChangeKeyboardMapping', spare.keycode, 4, [keysym, keysym, keysym, keysym])
     await this.#tellWindow()
     return spare.keycode
   }
 
   /**
-   * Servers tell a change to programs that asked for that kind of news. Chromium did not, and would know the key's
-   * character but give pages an empty `key`.
+   * Servers notify programs that subscribed to layout changes. Chromium did not: it would know the key's character but
+   * give pages an empty `key`.
    */
   async #tellWindow(): Promise<void> {
     const { first, count } = this.#connection.keycodes
@@ -163,7 +166,9 @@ export class XKeyboard {
   }
 }
 
-/** One without a meaning, or with the same character in all places: nobody but us, or an earlier us, put it there. */
+/**
+ * A key without a meaning, or with the same character in all places: only an earlier connection of ours assigns those.
+ */
 function isSpare([first = 0, ...others]: readonly number[]): boolean {
   if (first === 0) return others.every((keysym) => keysym === 0)
   return characterOf(first) !== undefined && others.slice(0, 3).every((keysym) => keysym === first)

@@ -1,4 +1,4 @@
-/** The parts of the package that the agent uses; it brings no types of its own. */
+/** Types of the parts of the package that the agent uses; it has none of its own. */
 declare module 'x11' {
   // biome-ignore lint/suspicious/noExplicitAny: each request has its own arguments and its own reply.
   type Request = (...args: any[]) => unknown

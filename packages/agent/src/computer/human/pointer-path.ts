@@ -1,13 +1,13 @@
 import type { Point, Size } from '../screen.ts'
 
-/** How often a hand's position is told: as often as a common mouse tells it. */
+/** Interval of pointer positions: that of a common mouse. */
 export const stepMilliseconds = 8
 
 const minMilliseconds = 60
 const maxMilliseconds = 900
 
 export interface PathStep extends Point {
-  /** When, from the start of the movement. */
+  /** Time since the start of the movement. */
   readonly atMilliseconds: number
 }
 
@@ -15,11 +15,11 @@ interface HandMovement {
   readonly from: Point
   readonly to: Point
   readonly screen: Size
-  /** Absent: from the distance, as people need longer for what is far. */
+  /** Absent: depends on the distance, as people need longer for distant targets. */
   readonly durationMilliseconds?: number | undefined
 }
 
-/** A movement as a hand makes it: a slight arc, slow at both ends, that ends exactly at the point. */
+/** A movement as a hand makes it: a slight arc, slow at both ends, that ends exactly at the target. */
 export function handMovement({ from, to, screen, durationMilliseconds }: HandMovement): readonly PathStep[] {
   const distance = Math.hypot(to.x - from.x, to.y - from.y)
   if (distance === 0 && durationMilliseconds === undefined) return []

@@ -1,17 +1,17 @@
-/** Milliseconds before a key goes down, and that it stays down. */
+/** Milliseconds before a key is pressed, and how long it stays down. */
 export interface Beat {
   readonly pause: number
   readonly hold: number
 }
 
-/** Plays a rhythm, faster where it would not end in time: what the keys themselves take counts too. */
+/** Plays a rhythm, faster if it would not end in time; the time that the keys themselves take counts too. */
 export class TypingPace {
   readonly #beats: readonly Beat[]
   readonly #limitMilliseconds: number
   readonly #now: () => number
   readonly #startedAt: number
   #index = 0
-  /** Of the beats that are still to come. */
+  /** Total time of the remaining beats. */
   #planned: number
   #waited = 0
 

@@ -1,9 +1,9 @@
 import { between } from './pointer-path.ts'
 
-/** What comes after a sentence, perhaps behind a closing quote or bracket. */
+/** The end of a sentence, perhaps followed by a closing quote or bracket. */
 const sentenceEnd = /[.!?…。！？][\s"'”’)\]]*$/u
 
-/** Milliseconds from one key to the next, when a person has typed so far. */
+/** Milliseconds to the next key after a person has typed this text. */
 export function typingPause(textSoFar: string): number {
   if (!/\s$/u.test(textSoFar)) return between(50, 120)
   const pause = between(80, 200)
@@ -15,14 +15,14 @@ export function keyHold(): number {
   return between(15, 40)
 }
 
-/** How long it takes to see that a key was wrong, or to find the right one. */
+/** How long it takes to notice a wrong key, or to find the right one. */
 export function typoPause(): number {
   return between(120, 260)
 }
 
 const rows = ['qwertyuiop', 'asdfghjkl', 'zxcvbnm']
 
-/** A key beside the one of the letter; undefined for what is no letter of the common keyboard. */
+/** A key next to the one of the letter; undefined for characters that are not letters of the common keyboard. */
 export function neighbour(character: string): string | undefined {
   const letter = character.toLowerCase()
   const row = rows.find((keys) => keys.includes(letter))

@@ -2,12 +2,12 @@ import type { CdpAnswer, CdpMethod, CdpParams } from '../../browser/cdp-types.ts
 import type { Chromium } from '../../browser/chromium.ts'
 import { tabsByActivity } from '../../browser/targets/tabs.ts'
 
-/** One page and the agent's line to it. */
+/** One page and the agent's session with it. */
 export interface ActivePage {
   readonly targetId: string
-  /** The CDP session in which the agent speaks to it. */
+  /** The agent's CDP session with the page. */
   readonly session: string
-  /** Rejects when the page does not answer within the limit. */
+  /** Rejects if the page does not answer within the limit. */
   send<Method extends CdpMethod>(
     method: Method,
     params: CdpParams<Method>,
@@ -35,20 +35,20 @@ export class ActivePages {
     })
   }
 
-  /** From now on listens to all pages; a new one may show a dialog at once. */
+  /** Starts to listen to all pages; a new page may open a dialog immediately. */
   watch(): void {
     const { pipe } = this.chromium
     pipe.on('Target.targetCreated', ({ targetInfo }) => {
       const { type, targetId } = targetInfo as { type: string; targetId: string }
       if (type !== 'page') return
-      this.#attach(targetId).catch(() => {}) // It may be gone again.
+      this.#attach(targetId).catch(() => {}) // It may have closed already.
     })
     pipe.send('Target.setDiscoverTargets', { discover: true }).catch(() => {}) // Chromium has just ended.
   }
 
   /**
-   * The page that was brought to the front last; undefined when every page is closed. Pages are not asked who has the
-   * focus: that takes too long before each event, and one that shows a dialog cannot answer.
+   * The page that was brought to the front last; undefined if every page is closed. Pages are not asked for focus: that
+   * takes too long before each event, and a page with an open dialog cannot answer.
    */
   async find(): Promise<ActivePage | undefined> {
     const [front] = await tabsByActivity(await this.chromium.endpoint)
@@ -72,7 +72,7 @@ export class ActivePages {
 
   async #open(targetId: string): Promise<string> {
     const { sessionId } = await this.chromium.pipe.send('Target.attachToTarget', { targetId, flatten: true })
-    // Tells of dialogs. A page that waits for the answer to an older one does not answer.
+    // Enables dialog events. A page that waits for the answer to an earlier dialog does not respond.
     this.chromium.pipe.send('Page.enable', {}, sessionId).catch(() => {})
     return sessionId
   }

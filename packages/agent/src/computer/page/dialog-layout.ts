@@ -13,7 +13,7 @@ const boxSize = { width: 448, height: 240 } as const
 const margin = 24
 const buttonSize = { width: 84, height: 36 } as const
 
-/** Where a dialog is on a screen of this size: at the top of the page, as Chromium shows it. */
+/** The position of a dialog on a screen of this size: at the top of the page, as in Chromium. */
 export function boxOf({ width }: Size): Area {
   const fitting = Math.min(boxSize.width, width)
   return { x: Math.floor((width - fitting) / 2), y: 0, width: fitting, height: boxSize.height }
@@ -42,7 +42,7 @@ export function messageAreaOf(screen: Size): Area {
   return { x: box.x + margin - 6, y: box.y + 48, width: box.width - 2 * margin, height: 72 }
 }
 
-/** Where the text of a prompt is. */
+/** The position of the text field of a prompt. */
 export function fieldOf(screen: Size): Area {
   const box = boxOf(screen)
   return { x: box.x + margin, y: box.y + 124, width: box.width - 2 * margin, height: 32 }

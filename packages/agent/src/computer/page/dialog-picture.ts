@@ -8,12 +8,12 @@ import { type Area, boxOf, buttonsOf, fieldOf, messageAreaOf, titleAreaOf } from
 interface DialogPicture {
   readonly dialog: Dialog
   readonly screen: Size
-  /** The page as it was last seen: it cannot be drawn while it waits. */
+  /** The last picture of the page: it cannot be drawn while it waits. */
   readonly behind: Uint8Array | undefined
   readonly region: ScreenshotRegion | undefined
 }
 
-/** The screen with the dialog on it, as PNG: drawn on a canvas, since nothing else of a page that is hidden is. */
+/** The screen with the dialog on it, as PNG. It is drawn on a canvas because nothing else in a hidden page is drawn. */
 export async function dialogPicture(
   pipe: CdpPipe,
   { dialog, screen, behind, region }: DialogPicture,
@@ -65,7 +65,6 @@ function messageOf({ type, message }: Dialog): string {
   return type === 'beforeunload' ? 'Changes you made may not be saved.' : message
 }
 
-/** Runs in the page. */
 const draw = `async (parts, region, background) => {
   const canvas = document.createElement('canvas')
   Object.assign(canvas, { width: region.width, height: region.height })

@@ -1,11 +1,11 @@
-/** What a page asks with `alert`, `confirm` or `prompt`, or on its way out. It waits for the answer and does nothing else. */
+/** An `alert`, `confirm`, `prompt` or `beforeunload` dialog of a page, which stops until the answer. */
 export interface Dialog {
   readonly type: 'alert' | 'confirm' | 'prompt' | 'beforeunload'
   /** Address of the page. */
   readonly url: string
   readonly message: string
-  /** What a prompt would be answered with. */
+  /** The current text of a prompt. */
   text: string
-  /** The text that a prompt begins with is selected: what is typed takes its place. */
+  /** The initial text of a prompt is selected, so typing replaces it. */
   isSelected: boolean
 }

@@ -10,8 +10,8 @@ const escapeKey = keysymNamed('Escape')
 const backspaceKey = keysymNamed('BackSpace')
 
 /**
- * Dialogs of pages in a headless browser, which draws none. They are answered as on a screen: by Return and Escape, by
- * typing, and by a click on one of their buttons.
+ * Dialogs of pages in a headless browser, which does not draw them. They are answered as on a screen: with Return and
+ * Escape, by typing, and by clicking one of their buttons.
  */
 export class Dialogs {
   readonly #chromium: Chromium
@@ -35,12 +35,14 @@ export class Dialogs {
     })
   }
 
-  /** The dialog that the page waits for. */
+  /** The open dialog of the page. */
   of(session: string): Dialog | undefined {
     return this.#open.get(session)
   }
 
-  /** Calls when the page shows a dialog, at once when it already does, until the returned function is called. */
+  /**
+   * Calls the listener when the page opens a dialog, immediately if one is open, until the returned function is called.
+   */
   watch(session: string, notice: () => void): () => void {
     const watchers = this.#watchers.get(session) ?? new Set()
     this.#watchers.set(session, watchers.add(notice))
@@ -51,7 +53,7 @@ export class Dialogs {
     }
   }
 
-  /** Takes a key for the dialog; false when the page has none. With a modifier that makes it a command it enters nothing. */
+  /** Handles a key for the dialog; false if the page has none. A key with a command modifier enters no text. */
   async takeKey(session: string, { keysym }: Key, isCommand: boolean): Promise<boolean> {
     const dialog = this.of(session)
     if (!dialog) return false
@@ -68,7 +70,7 @@ export class Dialogs {
     return dialog !== undefined
   }
 
-  /** Takes a click for the dialog; false when the page has none. */
+  /** Handles a click on the dialog; false if the page has none. */
   async takeClick(session: string, point: Point, screen: Size): Promise<boolean> {
     const dialog = this.of(session)
     if (!dialog) return false
@@ -81,13 +83,13 @@ export class Dialogs {
     const dialog = this.of(session)
     this.#open.delete(session)
     const promptText = dialog?.type === 'prompt' && accept && { promptText: dialog.text }
-    // Another client may have answered by now.
+    // Another client may have answered meanwhile.
     await this.#chromium.pipe.send('Page.handleJavaScriptDialog', { accept, ...promptText }, session).catch(() => {})
   }
 }
 
 function write(dialog: Dialog, kept: string, added: string): void {
-  if (added === '' && kept === dialog.text) return // A key that enters nothing.
+  if (added === '' && kept === dialog.text) return // A key that enters no text.
   dialog.text = dialog.isSelected ? added : kept + added
   dialog.isSelected = false
 }

@@ -1,7 +1,7 @@
 import type { CdpPipe } from '../../browser/cdp-pipe.ts'
 import { type HiddenPage, inHiddenPage } from '../../browser/targets/in-hidden-page.ts'
 
-/** Gives the clipboard text, or takes it, in place of what an editor would do. */
+/** Handles copy and paste events in place of an editor. */
 const listen = `
 document.body.contentEditable = 'true'
 document.body.focus()
@@ -15,8 +15,8 @@ addEventListener('paste', (event) => {
 })`
 
 /**
- * The clipboard of a browser without a display, which is in Chromium alone. It is reached as by the menu of an editor, in
- * a page of our own: no page of the session is asked, or learns of it.
+ * The clipboard of a browser without a display, which exists in Chromium only. It is accessed as by the menu of an
+ * editor, in a page of our own: no page of the session is involved or notified.
  */
 export class PageClipboard {
   readonly #pipe: CdpPipe
@@ -37,7 +37,7 @@ export class PageClipboard {
       await beEditor(page)
       await page.evaluate(`globalThis.given = ${JSON.stringify(text)}`)
       await command(page, 'copy')
-      // A page that goes at once takes along what is still on its way; what it reads again has arrived.
+      // Closing a page immediately discards pending writes; once the text can be read again, it has been written.
       if ((await paste(page)) !== text) throw new Error('the clipboard did not take the text')
     })
   }

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { keysNamed } from '../keys.ts'
 import { PageKeyboard } from './page-keyboard.ts'
 
-/** What pages are told when keys go down in order and up again in reverse order. */
+/** The events of keys that are pressed in order and released in reverse order. */
 function eventsOf(name: string): readonly string[] {
   const keyboard = new PageKeyboard()
   const keys = keysNamed(name, 'keys.0')

@@ -3,10 +3,10 @@ import type { Key } from '../keys.ts'
 import { characterOf, keysymNamed } from '../keysyms.ts'
 import { characterKeys, namedKeys, type PageKey } from './us-keyboard.ts'
 
-/** An event in CDP's words, but for the page it goes to. */
+/** A key event of CDP. */
 export type KeyEvent = CdpParams<'Input.dispatchKeyEvent'>
 
-/** CDP's bits for modifiers, by the key that pages know them by. */
+/** CDP's modifier bits by the key names that pages see. */
 const shiftBit = 8
 const modifierBits: Readonly<Record<string, number>> = { Alt: 1, Control: 2, Meta: 4, Shift: shiftBit }
 
@@ -14,11 +14,11 @@ const keysByKeysym = new Map(Object.entries(namedKeys).map(([name, key]) => [key
 
 const shift = namedKeys.Shift_L as PageKey
 
-/** Says which events a keyboard gives a page when keys go down and up. */
+/** Computes the events that a page receives when keys are pressed and released. */
 export class PageKeyboard {
   readonly #pressed = new Map<number, { readonly key: PageKey; readonly hasShift: boolean }>()
 
-  /** CDP's bits of the modifiers that are down. */
+  /** CDP's bits of the pressed modifiers. */
   get modifiers(): number {
     const bits = this.#pressed.values().map(({ key, hasShift }) => {
       return (modifierBits[key.key] ?? 0) | (hasShift ? shiftBit : 0)
@@ -26,7 +26,7 @@ export class PageKeyboard {
     return bits.reduce((all, bit) => all | bit, 0)
   }
 
-  /** Whether a modifier is down that makes a key a command: any but Shift. */
+  /** Whether a modifier is down that makes a key a command: any except Shift. */
   get isCommanding(): boolean {
     return (this.modifiers & ~shiftBit) !== 0
   }
@@ -42,7 +42,7 @@ export class PageKeyboard {
     const pressed = this.#pressed.get(keysym)
     if (!pressed) return []
     const { key, hasShift } = pressed
-    // Its Shift is still down while it comes up, and a modifier is up in its own event.
+    // Its Shift is still down in this event, while a released modifier is already up in its own.
     this.#pressed.delete(keysym)
     const own = hasShift ? shiftBit : 0
     const up = this.#event('keyUp', key, own)

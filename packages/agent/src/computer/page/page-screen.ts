@@ -12,7 +12,7 @@ import { PageViews } from './page-views.ts'
 
 const buttonBits: Readonly<Record<MouseButton, number>> = { left: 1, right: 2, middle: 4, back: 8, forward: 16 }
 
-/** What Chromium makes of one tick of a wheel, in CSS pixels. */
+/** CSS pixels that Chromium scrolls for one tick of a wheel. */
 const tickPixels = 120
 
 const wheelTicks: Readonly<Record<WheelDirection, { readonly deltaX: number; readonly deltaY: number }>> = {
@@ -22,14 +22,14 @@ const wheelTicks: Readonly<Record<WheelDirection, { readonly deltaX: number; rea
   right: { deltaX: tickPixels, deltaY: 0 },
 }
 
-/** As in common systems: what is slower or further apart are clicks of their own. */
+/** As in common systems: clicks that are slower or further apart are separate. */
 const doubleClick = { milliseconds: 500, pixels: 4 }
 
-/** A page that is busy, or stopped by a dialog, gets its input later: nobody waits for that. */
+/** A page that is busy, or stopped by a dialog, receives its input later: callers do not wait for that. */
 const inputLimitMilliseconds = 2_000
-/** Of a page that has not taken its input after so long, that is not expected any more. */
+/** After this time, input that a page has not taken is no longer expected to arrive. */
 const busyMilliseconds = 30_000
-/** How much input a page that is busy may be behind. */
+/** How many inputs may be pending in a busy page. */
 const maxInputsBehind = 500
 
 interface Press extends Point {
@@ -38,10 +38,10 @@ interface Press extends Point {
   readonly count: number
 }
 
-/** Where it happens, and what is held down, comes from the screen. */
+/** The screen adds the position and the pressed buttons and modifiers. */
 type MouseEvent = Omit<CdpParams<'Input.dispatchMouseEvent'>, 'x' | 'y' | 'buttons' | 'modifiers'>
 
-/** A headless browser as a screen: the page in front fills it, and CDP brings it the input of mouse and keyboard. */
+/** A headless browser as a screen: the front page fills it, and CDP delivers mouse and keyboard input. */
 export class PageScreen implements Screen {
   readonly chromium: Chromium
   readonly #pages: ActivePages
@@ -53,10 +53,12 @@ export class PageScreen implements Screen {
   #pointer: Point | undefined
   #lastPress: Press | undefined
   #pressedIn: ActivePage | undefined
-  /** How much input pages have not taken within the limit, by their CDP session: for the next nobody waits. */
+  /**
+   * Number of inputs that pages have not taken within the limit, by CDP session: callers do not wait for the next ones.
+   */
   readonly #behind = new Map<string, number>()
 
-  /** The size is that of a page that has not told its own yet. */
+  /** The size is used until a page has reported its own. */
   constructor(chromium: Chromium, size: Size) {
     this.chromium = chromium
     this.#pages = new ActivePages(chromium)
@@ -79,7 +81,7 @@ export class PageScreen implements Screen {
     return dialogPicture(this.chromium.pipe, { dialog, screen, behind: this.#views.lastPicture(page), region })
   }
 
-  /** In the middle at first, as on a display. */
+  /** Initially in the middle, as on a display. */
   async pointer(): Promise<Point> {
     if (this.#pointer) return this.#pointer
     const { width, height } = await this.size()
@@ -131,7 +133,7 @@ export class PageScreen implements Screen {
     await this.#send(page, 'Input.insertText', { text })
   }
 
-  /** Nobody sees a pointer on a headless screen. */
+  /** A headless screen shows no pointer. */
   async setPointerHidden(): Promise<void> {}
 
   readClipboard(): Promise<string> {
@@ -149,7 +151,7 @@ export class PageScreen implements Screen {
     return isNear && performance.now() - last.at <= doubleClick.milliseconds ? last.count + 1 : 1
   }
 
-  /** A page that a button went down in has the mouse until it comes up, whatever is in front by then. */
+  /** A page in which a button was pressed receives all mouse events until its release, whatever page is in front. */
   async #dispatchMouse(event: MouseEvent): Promise<void> {
     const page = this.#pressedIn ?? (await this.#page())
     if (page !== this.#pressedIn && this.#dialogs.of(page.session)) return
@@ -162,7 +164,7 @@ export class PageScreen implements Screen {
     await this.#send(await this.#page(), 'Input.dispatchKeyEvent', event)
   }
 
-  /** Resolves when the page has taken the input, cannot because it shows a dialog, or takes too long to. */
+  /** Resolves when the page has taken the input, cannot because of a dialog, or takes too long. */
   async #send<Method extends CdpMethod>(page: ActivePage, method: Method, event: CdpParams<Method>): Promise<void> {
     const behind = this.#behind.get(page.session) ?? 0
     if (behind >= maxInputsBehind) throw new Error('the page in front takes no input')
@@ -172,11 +174,11 @@ export class PageScreen implements Screen {
     const taken = page
       .send(method, event, busyMilliseconds)
       .catch((error: Error) => {
-        // A page may close or go elsewhere with the input that it takes; the rest of a click then meets nobody.
+        // Input may close the page or make it navigate; the rest of a click then has no target.
         if (this.chromium.pipe.isClosed) throw error
       })
       .finally(() => this.#catchUp(page.session))
-    taken.catch(() => {}) // After the limit nobody else hears of it.
+    taken.catch(() => {}) // Errors after the limit are ignored.
     const unwatch = this.#dialogs.watch(page.session, limit.resolve)
     try {
       await Promise.race([taken, limit.promise])

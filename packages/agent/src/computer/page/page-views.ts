@@ -2,20 +2,20 @@ import type { ScreenshotRegion } from '@berth/contract/agent/operations/computer
 import type { Size } from '../screen.ts'
 import type { ActivePage } from './active-page.ts'
 
-/** A page that is busy does not tell how it is; it is taken to be as it was. */
+/** A busy page does not report its view; the last known one is used. */
 const viewLimitMilliseconds = 1_000
-/** Without a GPU a large page takes a moment to be drawn. */
+/** Without a GPU a large page takes a moment to draw. */
 const pictureLimitMilliseconds = 8_000
-/** After that a page is asked anew. */
+/** After this time a busy page is asked again. */
 const busyMilliseconds = 10_000
-/** A page that has not told how it is will hardly draw itself. */
+/** A page that has not reported its view will probably not draw itself. */
 const silentPictureLimitMilliseconds = 2_000
 
-/** The part of a page that its window shows, in CSS pixels, which are those of input events too. */
+/** The visible part of a page in CSS pixels, which input events use too. */
 interface View extends Size {
   readonly left: number
   readonly top: number
-  /** Other than 1 when a client emulates another device. */
+  /** Other than 1 if a client emulates another device. */
   readonly scale: number
 }
 
@@ -31,11 +31,11 @@ const lookUp = `({
   scale: devicePixelRatio,
 })`
 
-/** How pages look, and how the last one has looked: one that waits for the answer to a dialog cannot be asked. */
+/** The current view of pages and their last picture: a page that waits for the answer to a dialog cannot be asked. */
 export class PageViews {
   readonly #defaultSize: Size
   #last: Sight | undefined
-  /** The CDP sessions of pages that still owe an answer. */
+  /** The CDP sessions of pages that have not answered yet. */
   readonly #silent = new Set<string>()
 
   constructor(defaultSize: Size) {
@@ -47,7 +47,7 @@ export class PageViews {
     return { width, height }
   }
 
-  /** As PNG, in which a pixel is a pixel of the coordinates. */
+  /** As PNG with one pixel per coordinate. */
   async picture(page: ActivePage, region: ScreenshotRegion | undefined): Promise<Uint8Array> {
     const view = await this.#view(page)
     const asked = {
@@ -64,7 +64,7 @@ export class PageViews {
     return picture
   }
 
-  /** Absent when no picture of this page was taken yet. */
+  /** Absent if no picture of this page has been taken. */
   lastPicture({ targetId }: ActivePage): Uint8Array | undefined {
     return this.#last?.targetId === targetId ? this.#last.picture : undefined
   }
@@ -92,7 +92,7 @@ export class PageViews {
   }
 }
 
-/** In a world of our own: a page may have given these names another meaning. */
+/** In an isolated world, because a page may have redefined these names. */
 async function askView(page: ActivePage): Promise<View> {
   const { executionContextId } = await page.send(
     'Page.createIsolatedWorld',
@@ -104,7 +104,7 @@ async function askView(page: ActivePage): Promise<View> {
   return result.value
 }
 
-/** Chromium counts from the page's own corner, not from the window's. */
+/** Chromium measures from the corner of the page, not of the window. */
 function clipOf(view: View, region: ScreenshotRegion | undefined): ScreenshotRegion & { readonly scale: number } {
   const { x, y, width, height } = region ?? { x: 0, y: 0, ...view }
   return { x: view.left + x, y: view.top + y, width, height, scale: 1 / view.scale }

@@ -1,13 +1,13 @@
-/** What browsers tell pages of a key. */
+/** The description of a key that browsers give pages. */
 export interface PageKey {
-  /** Where it is on the keyboard; empty for what no key of this keyboard enters. */
+  /** Its position on the keyboard; empty for characters that no key of this keyboard enters. */
   readonly code: string
-  /** The old number of the key, which many pages still read. */
+  /** The deprecated number of the key, which many pages still read. */
   readonly keyCode: number
   readonly key: string
-  /** With Shift, where that is another character. */
+  /** With Shift, if it enters another character. */
   readonly shiftedKey?: string
-  /** 1 left, 2 right, 3 on the number pad. */
+  /** 1 left, 2 right, 3 number pad. */
   readonly location?: number
 }
 
@@ -32,7 +32,7 @@ const signKeys = [
   { code: 'Space', keyCode: 32, key: ' ' },
 ]
 
-/** A keyboard as it is sold in the United States: the one that headless browsers have. */
+/** The keyboard of the United States, which headless browsers have. */
 export const characterKeys: readonly PageKey[] = [...letterKeys, ...digitKeys, ...signKeys]
 
 /** Keys that enter no character, by their names in X11. */

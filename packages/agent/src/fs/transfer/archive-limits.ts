@@ -1,2 +1,4 @@
-/** For archives that go into a session; those that come out keep to the number, so that they can go in again. */
+/**
+ * Limits for uploaded archives. Downloaded archives respect the number of entries, so that they can be uploaded again.
+ */
 export const archiveLimits = { maxEntries: 100_000, maxUnpackedBytes: 4 * 1024 ** 3 }

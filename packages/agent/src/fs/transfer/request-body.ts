@@ -4,12 +4,12 @@ import { readWithin } from '@berth/runtime/http/json-body.ts'
 
 const stallLimitMilliseconds = 30_000
 
-/** The bytes of a body as they come. It may take as long as it likes, but not stop. */
+/** The bytes of a body as they arrive. It may take any time, but must not stall. */
 export async function* bytesOfBody(
   request: IncomingMessage,
   stallMilliseconds = stallLimitMilliseconds,
 ): AsyncGenerator<Uint8Array> {
-  const chunks = request.iterator({ destroyOnReturn: false }) // An answer still has to go out.
+  const chunks = request.iterator({ destroyOnReturn: false }) // A response still has to be sent.
   try {
     for (;;) {
       const { done, value } = await readWithin(stallMilliseconds, chunks.next().catch(brokenOff))
@@ -17,11 +17,11 @@ export async function* bytesOfBody(
       yield value
     }
   } finally {
-    // As long as it listens, what is left of a refused body stays where it is, and its sender waits.
+    // While the iterator is open, the rest of a refused body is not read, and its sender waits.
     void chunks.return?.()
   }
 }
 
 function brokenOff(cause: unknown): never {
-  throw new BerthError('bad_request', { reason: 'The body broke off before its end.' }, { cause })
+  throw new BerthError('bad_request', { reason: 'The body ended early.' }, { cause })
 }

@@ -7,27 +7,27 @@ import { checkRegular } from '../disk-file.ts'
 import { makeFoldersOnDisk } from '../folders.ts'
 import { at, type Place, refusal } from '../fs-error.ts'
 
-/** Names of what is not whole yet begin with this; watches do not tell of them. */
+/** Prefix of incomplete files; watches ignore them. */
 export const partPrefix = '.berth-part-'
 const maxLinks = 40
 const defaultMode = 0o644
 
-/** A path beside the given one, on the same file system, that nothing has yet. */
+/** An unused path in the same folder as the given one. */
 export function partBeside(path: string): string {
   return join(dirname(path), `${partPrefix}${randomUUID()}`)
 }
 
 /**
- * A file that is written beside the place that it is for, and takes that place as a whole: whoever reads there sees the
- * old content or the new one. Ends with `commit` or `discard`.
+ * A file that is written beside its destination and renamed into place: a reader sees either the old content or the new
+ * one. Ends with `commit` or `discard`.
  */
 export class StagedFile {
   readonly #place: Place
-  /** Where the file belongs: behind the links of the place. */
+  /** The destination after links were followed. */
   readonly #target: string
   readonly #part: string
   readonly #mode: number
-  /** The topmost folder that was made for it. */
+  /** The topmost folder that was created for it. */
   readonly #madeFolder: string | undefined
 
   private constructor(place: Place, target: string, mode: number, madeFolder: string | undefined) {
@@ -38,7 +38,7 @@ export class StagedFile {
     this.#madeFolder = madeFolder
   }
 
-  /** Makes the folders above. Without a mode the file gets that of the one in its place. */
+  /** Creates missing parent folders. Without a mode, the file gets the mode of the file it replaces. */
   static async open(place: Place, mode?: number): Promise<StagedFile> {
     return at(place, async () => {
       const target = await followLinks(place)
@@ -55,7 +55,7 @@ export class StagedFile {
     })
   }
 
-  /** Writes all of it. Errors of the source go through as they are. */
+  /** Writes the whole source. Errors of the source are thrown unchanged. */
   async fill(source: AsyncIterable<Uint8Array>): Promise<void> {
     await at(this.#place, async () => {
       const handle = await open(this.#part, 'wx', 0o600)
@@ -70,18 +70,18 @@ export class StagedFile {
     })
   }
 
-  /** Leaves everything as it was; after a commit, does nothing. */
+  /** Restores the previous state; does nothing after a commit. */
   async discard(): Promise<void> {
     await rm(this.#part, { force: true })
     const { length } = this.#madeFolder ?? this.#target
     for (let folder = dirname(this.#target); folder.length >= length; folder = dirname(folder)) {
-      // One that has something in it by now is somebody else's too, and so are those above.
+      // A folder that is no longer empty is in use by somebody else, and so are its parents.
       if (!(await removeEmpty(folder))) return
     }
   }
 }
 
-/** The file that a write to the path is for: a link stays, also one to a file that does not exist yet. */
+/** The file that a write to the path affects: a link stays, also one to a file that does not exist yet. */
 async function followLinks({ field, path }: Place): Promise<string> {
   let target = path
   for (let links = 0; links <= maxLinks; links++) {

@@ -9,7 +9,7 @@ const app = await ServedApp.start()
 after(() => app[Symbol.asyncDispose]())
 const boundary = 'x-berth-boundary'
 
-/** A body part by part, in the given order: files have `bytes`. */
+/** A multipart body with the parts in the given order: files have `bytes`. */
 function upload(operation: string, parts: readonly (readonly [string, string | Uint8Array])[]): Promise<Response> {
   const chunks = parts.flatMap(([name, content]) => {
     const file = typeof content === 'string' ? '' : '; filename="f"\r\ncontent-type: application/octet-stream'
@@ -193,7 +193,7 @@ test('nothing of a refused archive is unpacked, and no links are followed', asyn
     [Buffer.alloc(0), /./],
   ] as [Buffer, RegExp][]) {
     const told = await send(archive)
-    assert.match(told, /^400 zip_file: the archive is refused: /)
+    assert.match(told, /^400 zip_file: the archive is rejected: /)
     assert.match(told, message)
     assert.deepEqual(await readdir(join(folder, 'z')), ['there'], told)
   }

@@ -21,7 +21,7 @@ import { partBeside, partPrefix, StagedFile } from './staged-file.ts'
 
 const maxFiles = 1000
 
-/** Writes every file of a `multipart/form-data` body, or none. */
+/** Writes all files of a `multipart/form-data` body, or none. */
 export async function uploadFiles(request: IncomingMessage): Promise<void> {
   const members = { list: 'files', file: 'file', text: 'dest_path', mayBeBare: true }
   const parts = readMultipart(request, {
@@ -38,7 +38,7 @@ export async function uploadFiles(request: IncomingMessage): Promise<void> {
   })
   const staged: StagedFile[] = []
   try {
-    // Of files that wait for their path: the folder they wait in may be full.
+    // For files whose path has not arrived yet: the temporary folder may be full.
     await at({ field: 'files', path: tmpdir() }, async () => {
       for await (const { label, text, content } of pairs) {
         const field = label === 'dest_path' || label === 'file' ? 'dest_path' : `${label}[dest_path]`
@@ -53,7 +53,7 @@ export async function uploadFiles(request: IncomingMessage): Promise<void> {
   }
 }
 
-/** Unpacks an archive over what is there; nothing of it, unless all of it is as it should be. */
+/** Unpacks a whole archive over the existing files, or nothing if it is invalid. */
 export async function uploadArchive(request: IncomingMessage): Promise<void> {
   const folder = await at({ field: 'zip_file', path: tmpdir() }, () => mkdtemp(join(tmpdir(), partPrefix)))
   try {
@@ -65,25 +65,25 @@ export async function uploadArchive(request: IncomingMessage): Promise<void> {
   }
 }
 
-/** Writes the archive to the given path, and returns where it is to be unpacked. */
+/** Writes the archive to the given path, and returns the folder to unpack it to. */
 async function receiveArchive(request: IncomingMessage, archivePath: string): Promise<string> {
   const parts = readMultipart(request, {
     headers: request.headers,
     isKnown: (path) => isField(path, 'zip_file') || isField(path, 'dest_path'),
     isFile: (path) => isField(path, 'zip_file'),
-    maxParts: 10, // Enough for the one too many to be named.
+    maxParts: 10, // Enough to name the first excess part.
     maxFileBytes: archiveLimits.maxUnpackedBytes,
   })
   let path: string | undefined
   let hasArchive = false
   for await (const part of parts) {
     if (part.kind === 'file') {
-      if (hasArchive) throw refusal('zip_file', 'must come once')
+      if (hasArchive) throw refusal('zip_file', 'must be given once')
       hasArchive = true
       const { content } = part
       await at({ field: 'zip_file', path: archivePath }, () => pipeline(content, createWriteStream(archivePath)))
     } else {
-      if (path !== undefined) throw refusal('dest_path', 'must come once')
+      if (path !== undefined) throw refusal('dest_path', 'must be given once')
       path = destination(part.text, 'dest_path')
     }
   }
@@ -94,7 +94,7 @@ async function receiveArchive(request: IncomingMessage, archivePath: string): Pr
 
 async function unpackOver(archivePath: string, path: string): Promise<void> {
   const place = { field: 'dest_path', path }
-  // On the file system that it is for: what is unpacked is moved in, not copied.
+  // On the file system of the destination, so that unpacked files are moved, not copied.
   const nearest = await at(place, () => folderAtOrAbove(path))
   await at({ ...place, path: nearest }, () => refuseKernelFiles({ ...place, path: nearest }))
   const unpacked = partBeside(join(nearest, 'unpacked'))
@@ -116,7 +116,7 @@ async function unpackOver(archivePath: string, path: string): Promise<void> {
 
 async function folderAtOrAbove(path: string): Promise<string> {
   return nearestFolder(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'EEXIST') throw refusal('dest_path', 'must be a directory, or nothing yet')
+    if (error.code === 'EEXIST') throw refusal('dest_path', 'must be a directory, or not exist yet')
     throw error
   })
 }

@@ -4,20 +4,20 @@ import { join } from 'node:path'
 import type { PassThrough } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import { BerthError } from '@berth/contract/errors.ts'
-import { ZipFile } from 'yazl' // Of the author of yauzl: streams, knows links and archives above 4 GiB.
+import { ZipFile } from 'yazl' // By the author of yauzl: streams, supports links and archives above 4 GiB.
 import { Content } from '../../operations/served-operation.ts'
 import { checkFolder, openDiskFile, refuseKernelFiles } from '../disk-file.ts'
 import { at, refusal } from '../fs-error.ts'
 import { archiveLimits } from './archive-limits.ts'
 
-/** What is in a folder as a zip archive, packed while it is sent. Pipes, sockets and devices are left out. */
+/** The contents of a folder as a zip archive, packed while it is sent. Pipes, sockets and devices are left out. */
 export async function zipFolder(folder: string, signal: AbortSignal): Promise<Content> {
   await checkFolder({ field: 'path', path: folder })
   const members = await at({ field: 'path', path: folder }, () => listMembers(folder))
   const archive = new ZipFile()
   const output = archive.outputStream as PassThrough
   archive.on('error', (error: Error) => output.destroy(error))
-  // A caller who has gone away ends the packing too.
+  // Packing also stops when the caller disconnects.
   pack(archive, members, signal).catch((error: Error) => output.destroy(error))
   return new Content(output)
 }
@@ -29,7 +29,9 @@ interface Member {
   readonly stats: Stats
 }
 
-/** Looks at everything before the answer begins: what may not be read is an error, and not the end of half an archive. */
+/**
+ * Examines everything before the response begins, so that an unreadable file is an error and not a truncated archive.
+ */
 async function listMembers(root: string): Promise<readonly Member[]> {
   const members: Member[] = []
   const open: { path: string; prefix: string }[] = [{ path: root, prefix: '' }]
@@ -47,7 +49,7 @@ async function listMembers(root: string): Promise<readonly Member[]> {
   return members
 }
 
-/** Nothing for what does not go into an archive, or has gone already. */
+/** Undefined for files that do not belong in an archive, or were deleted. */
 async function lookAt(path: string, name: string): Promise<Member | undefined> {
   const stats = await lstat(path).catch(ignoreAbsence)
   if (!stats || !(stats.isFile() || stats.isDirectory() || stats.isSymbolicLink())) return undefined
@@ -80,7 +82,7 @@ interface PackedFile {
   readonly signal: AbortSignal
 }
 
-/** Opens one file at a time. One that has gone since it was listed is left out. */
+/** Opens one file at a time. A file deleted after it was listed is left out. */
 async function packFile(archive: ZipFile, { path, name, head, signal }: PackedFile): Promise<void> {
   const handle = await openDiskFile({ field: 'path', path }).catch(ignoreMissingFile)
   if (!handle) return

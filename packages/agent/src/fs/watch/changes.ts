@@ -1,9 +1,9 @@
 import type { Stats } from 'node:fs'
 import type { FsEvent } from '@berth/contract/agent/operations/fs-types.ts'
 
-/** What a watch remembers of a file: enough to tell whether it is another one, or has changed. */
+/** What a watch remembers of a file: enough to detect that it was replaced or has changed. */
 export interface KnownFile {
-  /** The number alone would not do: that of a deleted file goes to the next new one. */
+  /** Not only the inode number, which is reused for new files. */
   readonly identity: string
   readonly content: string
   readonly isEmpty: boolean
@@ -22,8 +22,8 @@ export function knownFile(stats: Stats): KnownFile {
 }
 
 /**
- * A path that something has happened to, as it was and as it is; absent: there was, or is, nothing. Without both, there
- * was something in between.
+ * A path that has changed, with its file before and after; absent if there was or is no file. Both are absent if a file
+ * existed only in between.
  */
 export interface Difference {
   readonly path: string
@@ -34,13 +34,13 @@ export interface Difference {
 export interface FileChange {
   readonly type: FsEvent['type']
   readonly path: string
-  /** Absent where nobody has seen what it was. */
+  /** Absent if nobody has seen what it was. */
   readonly isFolder?: boolean
 }
 
 /**
- * Tells differences as events. A path that is gone was renamed if its file is seen at another one; a new file that has
- * something in it was written too. Rights, and what a folder holds, are no change of it.
+ * Converts differences to events. A path that is gone was renamed if its file is now at another path; a new file with
+ * content was also written. Permissions and the contents of a folder do not count as changes.
  */
 export function changesOf(differences: readonly Difference[]): readonly FileChange[] {
   const arrivals = pairMoves(differences)
@@ -63,7 +63,7 @@ export function changesOf(differences: readonly Difference[]): readonly FileChan
   })
 }
 
-/** Each path that is gone, with the one that its file is at now. */
+/** Each path that is gone, with the new path of its file. */
 export function pairMoves(differences: readonly Difference[]): ReadonlyMap<Difference, Difference> {
   const arrivals = new Map<string, Difference>()
   for (const difference of differences) {

@@ -2,8 +2,8 @@ import type { FsEvent } from '@berth/contract/agent/operations/fs-types.ts'
 import { Changes } from '@berth/runtime/async/changes.ts'
 
 /**
- * Events that wait to be read, each by one reader. When it is full the newest are dropped, and in their place comes one
- * event of the watched path itself: look again.
+ * Events that wait for a reader; each goes to one reader. When the buffer is full, the newest events are replaced by
+ * one event of the watched path itself, which means that the reader should look again.
  */
 export class EventBuffer {
   readonly #limit: number
@@ -28,19 +28,19 @@ export class EventBuffer {
     this.#changes.notify()
   }
 
-  /** Something happened that nobody can tell. */
+  /** Records that events were lost. */
   lose(): void {
     this.#hasLost = true
     this.#changes.notify()
   }
 
-  /** Ends every reader when it has read what is left. */
+  /** Ends every reader after it has read the remaining events. */
   close(): void {
     this.#isClosed = true
     this.#changes.notify()
   }
 
-  /** Every event from now on that no other reader takes. */
+  /** All events from now on that no other reader takes. */
   async *read(signal: AbortSignal): AsyncGenerator<FsEvent> {
     while (!signal.aborted) {
       const next = this.#take()

@@ -9,26 +9,26 @@ import { childKey, lookAt, lookAtAll, namesIn, splitKey, toKey, toText } from '.
 import { WatchedFolder } from './watched-folder.ts'
 
 const bufferedEvents = 1000
-/** How long changes are gathered: the two halves of a rename are looked at together. */
+/** How long changes are collected: both halves of a rename are compared together. */
 const gatherMilliseconds = 30
-/** How many files may still be remembered, for all watches together. */
+/** How many more files may be remembered, for all watches together. */
 export interface WatchRoom {
   files: number
 }
 
 export interface WatchTarget {
-  /** As the caller wrote it, and as events tell it. */
+  /** As the caller wrote it, and as it appears in events. */
   readonly path: string
   /** A folder, without links. */
   readonly folder: string
-  /** The only name in it that counts. */
+  /** The only relevant name in it. */
   readonly only?: string
   readonly recursive: boolean
 }
 
 /**
- * Watches by looking: the system says where something happened, and what is there then is held against what was there
- * before. However fast changes come, it remembers no more than the files there are, and misses none that stays.
+ * Watches by comparing: the system says where something happened, and the files there are compared with those
+ * remembered. However fast changes come, it remembers only as much as there are files, and misses no lasting change.
  */
 export class FileWatch {
   readonly events: EventBuffer
@@ -38,7 +38,7 @@ export class FileWatch {
   readonly #folders = new Map<string, WatchedFolder>()
   #rootFile: KnownFile | undefined
   #marks = new Marks()
-  /** Paths that one event has told of without anything to be seen there: the other half of a short life may follow. */
+  /** Paths with one event but without a visible file: the other half of a short-lived file may follow. */
   #halves = new Set<string>()
   #looking: Promise<void> | undefined
   #isOpen = false
@@ -56,7 +56,7 @@ export class FileWatch {
     })
   }
 
-  /** Remembers what is there; what comes later is an event. */
+  /** Remembers the current files; later changes are events. */
   static async open(target: WatchTarget, room: WatchRoom): Promise<FileWatch> {
     const opened = new FileWatch(target, room)
     try {
@@ -75,7 +75,7 @@ export class FileWatch {
     this.#isOpen = true
   }
 
-  /** Whether it was closed, or what it watches is gone. */
+  /** Whether it was closed, or the watched path is gone. */
   get hasEnded(): boolean {
     return this.events.isClosed
   }
@@ -89,7 +89,7 @@ export class FileWatch {
   #mark({ key: folder }: WatchedFolder, name: string, cameOrWent: boolean): void {
     if (!this.#counts(name) && folder !== this.#root) return
     this.#marks.add(folder, name, cameOrWent)
-    // What goes wrong here is for nobody to hear, but whoever reads must not think that nothing happened.
+    // Errors have no caller to report to, but readers must not assume that nothing happened.
     if (this.#isOpen) this.#lookUntilQuiet().catch(() => this.events.lose())
   }
 
@@ -103,20 +103,20 @@ export class FileWatch {
   async #look(): Promise<void> {
     let lastingMilliseconds = 0
     while (!this.#marks.isEmpty) {
-      // In a flood, looking takes no more than half of the time.
+      // With many changes, comparing takes at most half of the time.
       if (this.#isOpen) await delay(Math.max(gatherMilliseconds, lastingMilliseconds))
       const begunAt = performance.now()
       const differences = await this.#compareMarked()
       const changes = changesOf(differences)
       this.#remember(differences)
       for (const change of changes) this.#tell(change)
-      // Nothing more can happen in a folder that is gone: who waits for it is told by the end of the stream.
+      // Nothing more can happen in a folder that is gone: the end of the stream tells readers.
       if (this.#isOpen && !this.#folders.has(this.#root)) return this.close()
       lastingMilliseconds = performance.now() - begunAt
     }
   }
 
-  /** What is not as it is remembered, of all that is marked. */
+  /** Differences from the remembered state in all marked places. */
   async #compareMarked(): Promise<readonly Difference[]> {
     const marks = this.#marks
     this.#marks = new Marks()
@@ -148,9 +148,9 @@ export class FileWatch {
   }
 
   /**
-   * What has come and gone since the last look: two events of a path at which nothing was or is. One alone is the late
-   * news of something that was seen to be gone already, or half of a life whose end comes with the next look. A folder
-   * tells of itself too, as of something in it.
+   * Files that appeared and disappeared since the last comparison: two events for a path without a file before and
+   * after. A single event is either late news of a known deletion, or half of a short-lived file whose end comes with
+   * the next comparison. A folder reports itself like a file in it.
    */
   #shortLives(path: string, { ownName }: WatchedFolder, look: Look): readonly Difference[] {
     const seen = new Set(look.found.map((difference) => difference.path))
@@ -163,7 +163,7 @@ export class FileWatch {
     })
   }
 
-  /** Nobody tells of the root but the folder above, which is not watched. */
+  /** Only the parent folder reports the root, and the parent is not watched. */
   async #compareRoot(): Promise<readonly Difference[]> {
     if (!this.#rootFile || !this.#folders.has(this.#root)) return []
     const found = await lookAt(this.#root)
@@ -171,7 +171,7 @@ export class FileWatch {
     return [{ path: this.#root, before: this.#rootFile, after: undefined }]
   }
 
-  /** Takes over how things are now; of a new folder, what is in it comes next. */
+  /** Remembers the new state; the contents of new folders are compared next. */
   #remember(differences: readonly Difference[], isQuiet = false): void {
     for (const { path, before, after } of differences) {
       const { folder, name } = splitKey(path)
@@ -199,7 +199,7 @@ export class FileWatch {
 
   #follow(path: string, isQuiet: boolean, file: KnownFile | undefined): void {
     const isRoot = path === this.#root
-    // What is mounted below is none of it, least of all a file system of the kernel's.
+    // File systems mounted below do not belong to it, least of all those of the kernel.
     if (!isRoot && (!this.#target.recursive || file?.device !== this.#rootFile?.device)) return
     try {
       const folder = new WatchedFolder(path, isQuiet, (changed, name, cameOrWent) =>
@@ -210,11 +210,11 @@ export class FileWatch {
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
       if (code === 'ENOSPC' || code === 'EMFILE') this.#onLimit()
-      else if (isRoot) throw error // Another has gone already, or may not be looked into.
+      else if (isRoot) throw error // Another folder was deleted already, or is not readable.
     }
   }
 
-  /** What is known of a folder goes with it; what has changed in it meanwhile is found there. */
+  /** The known contents of a folder move with it; changes in it are then found at the new path. */
   #moveFolders(from: string, to: string): void {
     for (const [key, folder] of [...this.#folders]) {
       if (!isBelow(key, from)) continue
@@ -225,7 +225,7 @@ export class FileWatch {
     }
   }
 
-  /** Ends the watch of a folder and all below it; what was in them may be told as deleted. */
+  /** Stops watching a folder and everything below it; with `isTold`, their files are reported as deleted. */
   #forget(path: string, isTold = false): void {
     for (const [key, folder] of this.#folders) {
       if (!isBelow(key, path)) continue
@@ -241,12 +241,12 @@ export class FileWatch {
 
   #onLimit(): void {
     if (this.#isOpen) this.events.lose()
-    else throw new BerthError('watch_limit_reached', { reason: 'path: holds more than the session can watch.' })
+    else throw new BerthError('watch_limit_reached', { reason: 'path: contains more than the session can watch.' })
   }
 
   #tell({ type, path, isFolder }: FileChange): void {
     const { only, path: root } = this.#target
-    if (only !== undefined && path === this.#root) return // The file in it was told.
+    if (only !== undefined && path === this.#root) return // The event of the file was sent already.
     const below = this.#root === '/' ? path : path.slice(this.#root.length)
     const told = only === undefined ? `${root === '/' ? '' : root}${toText(below)}` : root
     this.events.push({ type, path: told, name: basename(told), ...(isFolder !== undefined && { is_dir: isFolder }) })
@@ -261,7 +261,7 @@ export class FileWatch {
 interface Look {
   readonly marks: FolderMarks
   readonly found: readonly Difference[]
-  /** From the look before. */
+  /** From the previous comparison. */
   readonly halves: ReadonlySet<string>
 }
 

@@ -1,20 +1,20 @@
-/** Of more names in one folder, all of it is looked at. */
+/** With more names in one folder, the whole folder is compared. */
 const maxNames = 1000
-/** The kernel keeps 16,384 events for us and drops the rest without a word; from here on all folders are looked at. */
+/** The kernel queues 16,384 events and silently drops the rest; from this number on, all folders are compared. */
 const maxEvents = 8000
 
-/** What is to be looked at in one folder. */
+/** What to compare in one folder. */
 export interface FolderMarks {
-  /** Whether everything in it is, besides the names. */
+  /** Whether to compare all files in it. */
   isAll: boolean
-  /** With how often each has come or gone. */
+  /** Each name, with how often it has appeared or disappeared. */
   readonly names: Map<string, number>
 }
 
-/** Where something has happened since the last look. */
+/** Where something has happened since the last comparison. */
 export class Marks {
   readonly folders = new Map<string, FolderMarks>()
-  /** Whether there was more than is kept: names that have come and gone are not all known. */
+  /** Whether the limit was exceeded, so that short-lived names are not all known. */
   hasLost = false
   #events = 0
 

@@ -1,9 +1,7 @@
 import { lstat, readdir } from 'node:fs/promises'
 import { type KnownFile, knownFile } from './changes.ts'
 
-/*
- * Paths as their bytes, kept as latin1 text: a file's name need not be UTF-8, and has to be found again all the same.
- */
+/* Paths as bytes in a latin1 string: a file name may not be UTF-8, and must still be found. */
 
 const batchSize = 64
 
@@ -28,12 +26,12 @@ export function splitKey(key: string): { folder: string; name: string } {
   return { folder: key.slice(0, end) || '/', name: key.slice(end + 1) }
 }
 
-/** What is there, if anything; what may not be looked at is as good as nothing. */
+/** The file at the path; undefined if there is none or it may not be examined. */
 export async function lookAt(key: string): Promise<KnownFile | undefined> {
   return lstat(toBytes(key)).then(knownFile, () => undefined)
 }
 
-/** The same for many, some at a time. */
+/** As `lookAt` for many paths, a few at a time. */
 export async function lookAtAll(keys: readonly string[]): Promise<readonly (KnownFile | undefined)[]> {
   const found: (KnownFile | undefined)[] = []
   for (let start = 0; start < keys.length; start += batchSize) {

@@ -15,7 +15,7 @@ async function watch(path: string, recursive = false): Promise<string> {
   return ((await answer.json()) as { watch_id: string }).watch_id
 }
 
-/** The stream of a watch, event by event. */
+/** Reads the stream of a watch, event by event. */
 class Reader {
   readonly answer: Response
   readonly seen: FsEvent[] = []
@@ -34,7 +34,7 @@ class Reader {
     return new Reader(answer)
   }
 
-  /** Nothing when the stream has ended. */
+  /** Undefined at the end of the stream. */
   async next(): Promise<FsEvent | undefined> {
     for (;;) {
       const end = this.#text.indexOf('\n\n')
@@ -50,7 +50,7 @@ class Reader {
     }
   }
 
-  /** Every event up to the one of that path, as `TYPE name`. */
+  /** All events up to the one for this path, as `TYPE name`. */
   async until(path: string): Promise<readonly string[]> {
     const told: string[] = []
     for (;;) {
@@ -62,7 +62,7 @@ class Reader {
   }
 }
 
-/** Makes a change that comes after all others, and tells those. */
+/** Makes a final change, and returns all events before it. */
 async function eventsSoFar(reader: Reader, folder: string): Promise<readonly string[]> {
   const mark = join(folder, `mark-${++marks}`)
   await mkdir(mark)
@@ -203,7 +203,7 @@ test('of many simultaneous changes, those that are not reported are counted as m
     rmSync(join(folder, `short-${index}`))
   }
 
-  // An event of the folder itself: look again.
+  // An event of the folder itself means: look again.
   await reader.until(folder)
   assert.equal(reader.seen.at(-1)?.type, 'WRITE')
 })
@@ -265,7 +265,7 @@ test('a flood of events is limited, and the limit is reported', async () => {
 
   const reader = await Reader.open(id)
   const told = await reader.until(folder)
-  // Room that the reader makes is filled again as long as there is more to tell.
+  // Space that the reader frees is filled again as long as there are more events.
   assert.ok(told.length >= 1000 && told.length < 2500, String(told.length))
   assert.equal(reader.seen.at(-1)?.type, 'WRITE')
   await settled(reader, folder)
@@ -273,7 +273,7 @@ test('a flood of events is limited, and the limit is reported', async () => {
   assert.deepEqual(await eventsSoFar(reader, folder), ['WRITE flood/77'], 'it goes on as before')
 })
 
-/** Until all that was under way has been told, or dropped. */
+/** Waits until all pending events were sent or dropped. */
 async function settled(reader: Reader, folder: string): Promise<void> {
   for (;;) {
     const mark = join(folder, `mark-${++marks}`)
@@ -281,7 +281,7 @@ async function settled(reader: Reader, folder: string): Promise<void> {
     for (;;) {
       const event = await reader.next()
       if (event?.path === mark) return
-      if (event?.path === folder) break // The mark may have been among what was dropped.
+      if (event?.path === folder) break // The final event may be among the dropped ones.
     }
   }
 }

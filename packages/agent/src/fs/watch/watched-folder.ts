@@ -2,21 +2,21 @@ import { type FSWatcher, watch } from 'node:fs'
 import type { KnownFile } from './changes.ts'
 import { splitKey, toBytes } from './raw-path.ts'
 
-/** `cameOrWent`: or was moved here, or away; false when it was changed. */
+/** `cameOrWent`: created, deleted or moved; false if changed. */
 type OnChange = (folder: WatchedFolder, name: string, cameOrWent: boolean) => void
 
-/** A folder that the system tells about, and what was in it when it was looked at last. */
+/** A folder whose events the system reports, and its contents at the last comparison. */
 export class WatchedFolder {
-  /** Changes when the folder is moved; the system goes on telling of it. */
+  /** Changes when the folder is moved; the system's watch follows the move. */
   key: string
   readonly files = new Map<string, KnownFile>()
-  /** Whether what is found in it next was there before. */
+  /** Whether the files found next existed before, so that they cause no events. */
   isQuiet: boolean
-  /** By which the system tells of the folder itself, as of something in it. */
+  /** The name by which the system reports the folder itself, as if it were a file in it. */
   readonly ownName: string
   readonly #watcher: FSWatcher
 
-  /** By Node's own watch of one folder; its recursive form misses what is made in new folders. */
+  /** Uses Node's watch of a single folder; its recursive form misses files created in new folders. */
   constructor(key: string, isQuiet: boolean, onChange: OnChange) {
     this.key = key
     this.isQuiet = isQuiet
@@ -26,7 +26,7 @@ export class WatchedFolder {
     })
     this.#watcher.on('error', () => {
       this.close()
-      onChange(this, this.ownName, true) // The folder has gone: if it is the topmost, nobody else tells.
+      onChange(this, this.ownName, true) // The folder is gone: for the topmost one, nobody else reports it.
     })
   }
 

@@ -10,7 +10,7 @@ import type { FileWatch, WatchTarget } from './file-watch.ts'
 const maxWatches = 100
 const maxWatchedFiles = 100_000
 
-/** Every watch of the session, until it is stopped. */
+/** All watches of the session, until they are stopped. */
 export class Watches {
   readonly #open = new Map<string, FileWatch>()
   readonly #room = { files: maxWatchedFiles }
@@ -43,7 +43,7 @@ export class Watches {
     this.#open.delete(id)
   }
 
-  /** Those of folders that are gone stay to be read to their end, as long as there is room. */
+  /** Watches of deleted folders can still be read to their end while there is room. */
   #dropEnded(): void {
     for (const [id, watch] of this.#open) if (watch.hasEnded) this.#open.delete(id)
   }
@@ -55,7 +55,7 @@ export class Watches {
   }
 }
 
-/** A file is watched by its folder: whoever replaces it takes a watch of the file itself away. */
+/** A file is watched through its folder: replacing it would end a watch of the file itself. */
 async function targetOf(path: string, recursive: boolean): Promise<WatchTarget> {
   const [stats, real] = [await stat(path), await realpath(path)]
   await refuseKernelFiles({ field: 'path', path: real })

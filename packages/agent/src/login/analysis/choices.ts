@@ -12,9 +12,9 @@ export interface KnownChoice extends Described {
   readonly label: string
   readonly description?: string
   readonly element: InFrame<RawControl> | InFrame<RawToggle>
-  /** A choice of a list is made by pressing it and then this. */
+  /** The control to press after choosing an item of a list. */
   readonly confirm?: InFrame<RawControl>
-  /** What has to be checked before. */
+  /** Checkboxes that must be checked before. */
   readonly toggles?: readonly InFrame<RawToggle>[]
 }
 
@@ -28,16 +28,16 @@ interface Page {
   readonly form: LoginForm | undefined
 }
 
-/** Whether the page asks for a further proof of who somebody is, or which one it shall be. */
+/** Whether the page asks for additional proof of identity, or which kind to use. */
 export function isVerification({ reading, form }: Page): boolean {
   const heading = [reading.title, ...reading.headings].join(' | ')
   const asks = (fits: (purpose: Purpose) => boolean) => form?.fields.some(({ purpose }) => fits(purpose)) ?? false
-  // With the user's name beside it, the code is the login itself.
+  // Beside a user name field, the code is the login itself.
   const asksForCode = asks(isOneTimeCode) && !asks(isIdentifier)
   return asksForCode || fieldWords.verification.isIn(heading)
 }
 
-/** What a person could press to go on with the login, besides filling in the form. */
+/** What a person could press to continue the login, besides filling in the form. */
 export function findChoices(page: Page): readonly KnownChoice[] {
   const { reading, form } = page
   const usable = reading.controls.filter((control) => isUsable(control) && control !== form?.submit)
@@ -70,7 +70,7 @@ function ssoOf({ form }: Page, control: InFrame<RawControl>): readonly KnownChoi
     if (pageWords.aside.isIn(label) && !fieldWords.withWords.isIn(label)) return []
     const isNear = form?.fields.some(({ raw }) => raw.frame === control.frame && raw.group === control.group) ?? false
     const isSaid = fieldWords.withWords.isIn(label)
-    // A profile page of the operator at a social network is a plain link.
+    // The operator's profile page at a social network is a plain link.
     const isPlainLink = control.tag === 'a' && !leadsToLogin && !isSaid
     if (isPlainLink || !(isSaid || leadsToLogin || isNear || control.tag !== 'a')) return []
     if (fieldWords.totp.isIn(label) && !isSaid) return []
@@ -92,10 +92,10 @@ function pathAndHost(address: string): string {
     .join(' ')
 }
 
-/** Names a way of proof for what it is not. */
+/** Labels that name a method that the user does not have. */
 const unable = /\b(can[’']?t|cannot|don[’']?t have|no access to|lost)\b/i
 
-/** Ways of proof, as far as a label tells. */
+/** Verification methods, as far as a label names them. */
 export function mfaTypeOf(label: string): LoginMfaType | undefined {
   if (unable.test(label)) return 'switch'
   if (fieldWords.backupCode.isIn(label)) return 'other'
@@ -135,7 +135,7 @@ function isLoginPage({ reading, form }: Page): boolean {
   )
 }
 
-/** Accounts to choose from, of a page that says so. */
+/** Accounts to choose from, on a page that says so. */
 function findAccounts({ reading, form }: Page, controls: readonly InFrame<RawControl>[]): readonly KnownChoice[] {
   const heading = [reading.title, ...reading.headings, reading.text.slice(0, 400)].join(' | ')
   if (form || !fieldWords.chooseAccount.isIn(heading)) return []
@@ -153,7 +153,7 @@ const isOfPage = (label: string) =>
   pageWords.proceed.isAll(label) ||
   pageWords.cookies.isIn(label)
 
-/** Lists of radio buttons: ways of proof, or accounts. */
+/** Lists of radio buttons: verification methods, or accounts. */
 function findOfToggles(page: Page): readonly KnownChoice[] {
   const { reading, form } = page
   const radios = reading.toggles.filter(
@@ -177,7 +177,7 @@ function confirmOf({ controls }: PageReading, { frame, group }: InFrame<RawToggl
   return near.find((control) => control.group === group && says(control)) ?? near.find(says)
 }
 
-/** Buttons that accept terms, or let a service tell another who its user is. */
+/** Buttons that accept terms, or allow a service to share the user's identity. */
 function findTerms({ reading, form }: Page, controls: readonly InFrame<RawControl>[]): readonly KnownChoice[] {
   if (form) return []
   const heading = [reading.title, ...reading.headings].join(' | ')

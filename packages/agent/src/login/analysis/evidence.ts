@@ -4,7 +4,7 @@ import { plainText } from '../words/word-list.ts'
 import type { LoginForm } from './login-form.ts'
 import type { PageReading } from './reading.ts'
 
-/** What speaks for and against being logged in, and how much. */
+/** Signs for and against being logged in, with their weights. */
 const weights = {
   sign_out: 3,
   http_auth_accepted: 2,
@@ -21,7 +21,7 @@ export type Sign = keyof typeof weights
 const signOutAddress = /(log|sign)[-_]?(out|off)(?![a-z])/i
 const maxLabel = 40
 
-/** What the page itself shows. */
+/** Signs in the page itself. */
 export function signsOf(
   reading: PageReading,
   form: LoginForm | undefined,
@@ -61,7 +61,7 @@ export function weightOf(signs: readonly Sign[]): number {
   return signs.reduce((sum, sign) => sum + weights[sign], 0)
 }
 
-/** Enough to take the user for logged in. */
+/** The weight from which the user counts as logged in. */
 export const enoughWeight = 2
 
 export interface Cookie {
@@ -73,7 +73,7 @@ export interface Cookie {
 
 const sessionName = /sess|sid|auth|token|login|user|account|remember|jwt|identity/i
 
-/** The cookies of the site that look like those of a session, by name and domain. */
+/** Cookies of the site that look like session cookies, by name and domain. */
 export function sessionCookies(cookies: readonly Cookie[], url: string): ReadonlyMap<string, string> {
   const host = URL.canParse(url) ? new URL(url).hostname : ''
   const ofSite = cookies.filter(({ domain }) => {
@@ -84,7 +84,7 @@ export function sessionCookies(cookies: readonly Cookie[], url: string): Readonl
   return new Map(likely.map(({ name, value }) => [name, value]))
 }
 
-/** Whether what was found speaks for the same state as at the login. Undefined when nothing tells. */
+/** Whether the evidence indicates the same state as at the login. Undefined if it is inconclusive. */
 export function compareEvidence(
   now: { readonly signs: readonly Sign[]; readonly url: string; readonly cookies: readonly string[] },
   before: LoginEvidence | undefined,

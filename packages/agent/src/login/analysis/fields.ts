@@ -4,12 +4,12 @@ import { captchaWords } from '../words/problem-words.ts'
 import { plainText } from '../words/word-list.ts'
 import type { InFrame, RawField } from './reading.ts'
 
-/** `new_password` and `captcha` are told from what a login asks for, and never filled in. */
+/** `new_password` and `captcha` are recognized to distinguish them from login fields, and never filled in. */
 export type Purpose = LoginFieldPurpose | 'new_password' | 'captcha'
 
 export interface KnownField {
   readonly raw: InFrame<RawField>
-  /** Several for a code with a box for each character. */
+  /** Several for a code with one box per character. */
   readonly places: readonly number[]
   readonly purpose: Purpose
 }
@@ -28,7 +28,7 @@ function wordsOf(name: string): string {
     .replace(/\d+/g, ' ')
 }
 
-/** The fields that a person can fill in, with codes of several boxes as one. */
+/** The fields that a person can fill in; a code with several boxes counts as one. */
 export function fieldsOf(raws: readonly InFrame<RawField>[]): readonly (readonly InFrame<RawField>[])[] {
   const shown = raws.filter(({ isOutOfSight, region, role, name }) => {
     return !isOutOfSight && region !== 'search' && role !== 'searchbox' && !/^(q|query|search|s)$/i.test(name)
@@ -52,7 +52,7 @@ function isBeside(one: InFrame<RawField>, other: InFrame<RawField>): boolean {
   return one.frame === other.frame && one.group === other.group && Math.abs(one.box.y - other.box.y) < 12
 }
 
-/** What the field asks for. `beside` are the other fields of its form, `around` the text that explains it. */
+/** What the field asks for. `beside` are the other fields of its form, `around` is the text that explains it. */
 export function purposeOf(
   boxes: readonly InFrame<RawField>[],
   { beside, around }: { readonly beside: readonly RawField[]; readonly around: string },
@@ -110,7 +110,7 @@ function isIdentifierLike({ type, isOutOfSight }: RawField): boolean {
   return !isOutOfSight && ['text', 'email', 'tel'].includes(type)
 }
 
-/** Where a one-time code comes from: the field's own words first, then those around it. */
+/** Where a one-time code comes from, according to the field itself or else the text around it. */
 export function kindOfCode(own: string, around: string): LoginFieldPurpose {
   for (const text of [own, around]) {
     if (fieldWords.backupCode.isIn(text) && text === own) return 'backup_code'
@@ -123,7 +123,7 @@ export function kindOfCode(own: string, around: string): LoginFieldPurpose {
   return 'code'
 }
 
-/** Where a code goes, as the page shows it. */
+/** The destination of a code as the page shows it. */
 export function maskedDestination(label: string): string | undefined {
   return (maskedEmail.exec(label) ?? maskedPhone.exec(label))?.[0].trim()
 }
@@ -131,5 +131,5 @@ export function maskedDestination(label: string): string | undefined {
 export const isOneTimeCode = (purpose: Purpose) =>
   ['totp', 'sms_code', 'email_code', 'code', 'backup_code'].includes(purpose)
 export const isIdentifier = (purpose: Purpose) => ['username', 'email', 'phone'].includes(purpose)
-/** What only its owner may see, and only allowed hosts may get. */
+/** Values that only the user may see, and that are sent to allowed hosts only. */
 export const isSecret = (purpose: Purpose) => purpose === 'password' || isOneTimeCode(purpose)

@@ -2,7 +2,7 @@ import * as pageWords from '../words/page-words.ts'
 import type { LoginForm } from './login-form.ts'
 import type { InFrame, PageReading, RawControl } from './reading.ts'
 
-/** Where sites have their login page, the most usual first. */
+/** Common paths of login pages, the most common first. */
 export const wellKnownPaths = [
   ...['/login', '/signin', '/sign-in', '/account/login', '/users/sign_in', '/auth/login', '/user/login'],
   ...['/accounts/login/', '/log-in', '/session/new', '/wp-login.php', '/my-account/', '/login.php', '/account'],
@@ -18,7 +18,7 @@ export interface LoginLink {
   readonly score: number
 }
 
-/** The links and buttons that may lead to the login page, the likeliest first. */
+/** Links and buttons that may lead to the login page, the most likely first. */
 export function loginLinks(reading: PageReading): readonly LoginLink[] {
   const seen = reading.controls
     .filter(({ isDisabled }) => !isDisabled)
@@ -59,14 +59,17 @@ function scoreOf(label: string, href: string, marks: string): number {
   )
 }
 
-/** A login form on a page where nobody has asked for one, such as a home page: not its search or its newsletter. */
+/**
+ * Whether it is a login form also on a page that was not asked to log in, such as a home page; not its search or
+ * newsletter.
+ */
 export function isSurely(form: LoginForm | undefined): boolean {
   return form !== undefined && form.score >= 4
 }
 
 /**
- * Where the domain begins. Names that are for special use (RFC 6761) have no public certificates, so there plain HTTP is
- * tried too; nobody else's password travels in the clear unless `login_url` says so.
+ * Where to start for a domain. Special-use names (RFC 6761) have no public certificates, so plain HTTP is also tried
+ * there; for others, passwords are sent unencrypted only if `login_url` says so.
  */
 export function homePages(domain: string): readonly string[] {
   const bare = domain.trim().replace(/^https?:\/\//i, '')

@@ -18,17 +18,17 @@ import { findLoginForm, type LoginForm } from './login-form.ts'
 import type { PageReading } from './reading.ts'
 import { findError, type SiteError } from './site-errors.ts'
 
-/** What has happened since the login began, as far as it helps to understand the page. */
+/** What has happened since the login began, if it helps to understand the page. */
 export interface Situation {
   readonly allowed: AllowedHosts
-  /** A password or a code was submitted, or another service or a device has answered for the user. */
+  /** A password or a code was submitted, or another service or a device has confirmed the user. */
   readonly hasProved: boolean
-  /** The host has asked for a password by the status 401, and got one. */
+  /** The host has requested a password with status 401, and received one. */
   readonly hasAnsweredHttp: boolean
-  /** Of the page before the last submit. */
+  /** Text of the page before the last submit. */
   readonly textBefore: string | undefined
   readonly wasCode: boolean
-  /** The last submit had a password or a code, and the page asks for the same again. */
+  /** The last submit contained a password or a code, and the page asks for the same again. */
   readonly submitted: readonly KnownField['purpose'][]
   readonly identifier: string | undefined
   readonly dialogs: readonly string[]
@@ -39,20 +39,20 @@ export interface Situation {
   readonly isAtRest: boolean
   readonly newCookies: readonly string[]
   readonly hasLeftLoginPage: boolean
-  /** The documents that there were before the last submit. */
+  /** The documents that existed before the last submit. */
   readonly documentsBefore: ReadonlySet<string>
 }
 
 export interface Judgement {
   readonly page: Omit<LoginPage, 'page_key'>
   readonly form: LoginForm | undefined
-  /** In the order of the page's. */
+  /** In the order of the page. */
   readonly fields: readonly KnownField[]
   readonly choices: readonly KnownChoice[]
   readonly signs: readonly Sign[]
 }
 
-/** Changes with the documents, fields and choices of the page; counters and advertisements change nothing. */
+/** Changes with the documents, fields and choices of the page, but not with counters and advertisements. */
 export function keyOf({ targetId, url, frames }: PageReading, { fields, choices }: Judgement): string {
   const documentOf = (frame: number) => frames.find(({ index }) => index === frame)?.documentId
   const hash = createHash('sha256').update(JSON.stringify([targetId, url.split(/[?#]/)[0], frames[0]?.documentId]))
@@ -67,7 +67,7 @@ export function keyOf({ targetId, url, frames }: PageReading, { fields, choices 
 
 const cut = (text: string) => text.slice(0, maxLoginText)
 
-/** What the page is to somebody who wants to log in. */
+/** Classifies the page as a step of a login. */
 export function judgePage(reading: PageReading, situation: Situation): Judgement {
   const form = findLoginForm(reading)
   const known = (form?.fields ?? []).filter(({ purpose }) => purpose !== 'captcha').slice(0, maxLoginFields)
@@ -157,7 +157,7 @@ function stateOf(found: Found): State {
   return { state: 'not_found' }
 }
 
-/** Hosts outside, to which a field, its frame or its form belongs. */
+/** Hosts that are not allowed and own a field, its frame or its form. */
 function deniedHosts(fields: readonly KnownField[], reading: PageReading, allowed: AllowedHosts): readonly string[] {
   const urls = fields.flatMap(({ raw }) => {
     const frame = reading.frames.find(({ index }) => index === raw.frame)

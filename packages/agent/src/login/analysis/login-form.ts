@@ -3,19 +3,19 @@ import { fieldsOf, isIdentifier, isOneTimeCode, type KnownField, purposeOf } fro
 import { providerInLabel } from './providers.ts'
 import type { InFrame, PageReading, RawControl, RawToggle } from './reading.ts'
 
-/** The fields of a page that belong to the login, and what sends them. */
+/** The login fields of a page, and the control that submits them. */
 export interface LoginForm {
   readonly fields: readonly KnownField[]
   readonly submit: InFrame<RawControl> | undefined
   readonly toggles: readonly InFrame<RawToggle>[]
-  /** How sure it is that this is a login: from 2 on it may be one, from 4 on it is. */
+  /** Confidence that this is a login: possible from 2, certain from 4. */
   readonly score: number
 }
 
 const loginAddress = /log-?in|sign-?in|logon|signon|auth|session|sso|identifier|account\/|verify|otp|mfa|2fa|challenge/i
 const otherAddress = /subscribe|newsletter|search|register|sign-?up|contact|comment|checkout|join/i
 
-/** The form of the page that is a login's, or a step of one: of several, the likeliest. */
+/** The form of the page that is a login or a step of one; the most likely if there are several. */
 export function findLoginForm(reading: PageReading): LoginForm | undefined {
   const around = textAround(reading)
   const boxes = fieldsOf(reading.fields)
@@ -25,7 +25,7 @@ export function findLoginForm(reading: PageReading): LoginForm | undefined {
     const fields = group.flatMap((fieldBoxes): readonly KnownField[] => {
       const [raw] = fieldBoxes
       if (!raw) return []
-      // A field that people cannot reach with the keyboard, beside others, is a trap for programs.
+      // A field beside others that cannot be reached with the keyboard is a trap for programs.
       if (!raw.isTabbable && fieldBoxes.length === 1 && group.length > 1 && raw.type !== 'password') return []
       const beside = raws.filter((other) => other !== raw)
       return [{ raw, places: fieldBoxes.map(({ at }) => at), purpose: purposeOf(fieldBoxes, { beside, around }) }]
@@ -33,7 +33,7 @@ export function findLoginForm(reading: PageReading): LoginForm | undefined {
     return formOf(reading, fields)
   })
   const likely = forms.filter(({ score, fields }) => score >= 2 && fields.length > 0)
-  // What lies behind a dialog cannot be reached.
+  // Elements behind a dialog cannot be reached.
   const inDialog = likely.filter(({ fields }) => fields.some(isProofInDialog))
   return (inDialog.length > 0 ? inDialog : likely).toSorted((one, other) => other.score - one.score)[0]
 }
@@ -42,7 +42,7 @@ function isProofInDialog({ raw, purpose }: KnownField): boolean {
   return raw.region === 'dialog' && (purpose === 'password' || isOneTimeCode(purpose))
 }
 
-/** What the page says besides the labels of its controls: those speak of other ways. */
+/** The text of the page without the labels of its controls, which may mention other methods. */
 function textAround({ text, controls, headings, title }: PageReading): string {
   const labels = new Set(controls.map(({ label }) => label))
   const lines = text.split('\n').filter((line) => !labels.has(line.trim()))
@@ -96,7 +96,7 @@ function pathOf(url: string): string {
   return URL.canParse(url) ? new URL(url).pathname : ''
 }
 
-/** The control that sends the fields: one of their form, or the one that follows them. */
+/** The control that submits the fields: one in their form, or the one that follows them. */
 function submitOf({ controls }: PageReading, fields: readonly KnownField[]): InFrame<RawControl> | undefined {
   const [first] = fields
   const last = fields.at(-1)

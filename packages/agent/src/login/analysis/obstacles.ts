@@ -4,7 +4,7 @@ import { isIdentifier, isOneTimeCode } from './fields.ts'
 import type { LoginForm } from './login-form.ts'
 import type { InFrame, PageReading, RawControl } from './reading.ts'
 
-/** What stands between a person and the login, and the button that anybody would press. */
+/** Something in front of the login, and the button that anybody would press. */
 export interface Obstacle {
   readonly kind: 'cookies' | 'stay_in' | 'offer' | 'passkey'
   readonly press: InFrame<RawControl>
@@ -12,7 +12,7 @@ export interface Obstacle {
 
 const maxLabel = 60
 
-/** A notice about cookies: refused where it can be, else accepted. */
+/** A cookie notice: refused if possible, otherwise accepted. */
 export function cookieNotice({ controls }: PageReading): Obstacle | undefined {
   const ofNotice = controls.filter(
     (control) => isPressable(control) && pageWords.cookies.isIn(`${control.context} ${control.label}`),
@@ -50,7 +50,7 @@ export function questionAfterLogin(
   return declining && !asksWhoItIs ? { kind: 'offer', press: declining } : undefined
 }
 
-/** A page that asks for a passkey first, and offers another way. */
+/** A page that asks for a passkey first, and offers another method. */
 export function passkeyPrompt(reading: PageReading, form: LoginForm | undefined): Obstacle | undefined {
   const heading = [reading.title, ...reading.headings].join(' | ')
   if (form || !fieldWords.passkey.isIn(`${heading} ${reading.text.slice(0, 300)}`)) return undefined

@@ -1,6 +1,6 @@
 import { plainText } from '../words/word-list.ts'
 
-/** Services that others let people log in with: how labels, class names and addresses name them. */
+/** Identity providers: how labels, class names and URLs refer to them. */
 const providers: readonly (readonly [provider: string, names: string, marks: RegExp])[] = [
   ['google', 'google|gmail', /google|gsi-|accounts\.google/],
   ['apple', 'apple|apple id|apple-id', /apple/],
@@ -57,13 +57,13 @@ const known = providers.map(([provider, names, marks]) => ({
   marks,
 }))
 
-/** The service that a label names. */
+/** The provider that a label names. */
 export function providerInLabel(label: string): string | undefined {
   const plain = plainText(label)
   return known.find(({ name }) => name.test(plain))?.provider
 }
 
-/** The service that class names, pictures or an address name. */
+/** The provider that class names, images or a URL name. */
 export function providerInMarks(marks: string): string | undefined {
   const plain = marks.toLowerCase()
   return known.find(({ marks: pattern }) => pattern.test(plain))?.provider

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-/** What `readPage` finds in a document. `at` names an element until the document is read again. */
+/** Results of `readPage` for a document. `at` identifies an element until the document is read again. */
 export interface RawField {
   readonly at: number
   readonly type: string
@@ -46,7 +46,7 @@ export interface RawControl {
   readonly role: string
   readonly label: string
   readonly href: string
-  /** Class names, ids and the like, which name providers that a label does not. */
+  /** Class names, ids and similar, which name providers that a label does not. */
   readonly marks: string
   /** The text around it. */
   readonly context: string
@@ -103,7 +103,7 @@ export interface RawDocument {
   readonly height: number
 }
 
-/** A document of the page, with its place among the frames: the first is the page's own. */
+/** A document of the page and its position among the frames: the first is the page's own. */
 export interface FrameReading extends RawDocument {
   readonly index: number
   readonly documentId: string
@@ -111,7 +111,7 @@ export interface FrameReading extends RawDocument {
 
 export type InFrame<Item> = Item & { readonly frame: number }
 
-/** Everything that is seen of a page at one moment. */
+/** Everything that was read from a page at one moment. */
 export interface PageReading {
   readonly targetId: string
   readonly frames: readonly FrameReading[]
@@ -148,7 +148,7 @@ export function pageReading(targetId: string, frames: readonly FrameReading[]): 
   }
 }
 
-/** Changes with anything at all that was read. */
+/** Changes with anything that was read. */
 export function signatureOf(reading: PageReading): string {
   const { targetId, frames, url, text, messages, controls } = reading
   const states = frames.map(({ readyState, fields }) => [readyState, fields.map(({ isInvalid }) => isInvalid)])

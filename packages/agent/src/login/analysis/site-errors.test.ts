@@ -6,7 +6,7 @@ import { mfaTypeOf } from './choices.ts'
 import { kindOfCode } from './fields.ts'
 import { problemOf } from './site-errors.ts'
 
-test('the first words of an error say what it is about', () => {
+test('the first match in an error decides its kind', () => {
   for (const [text, problem] of [
     ['Incorrect password. Too many attempts will lock your account.', 'credentials_invalid'],
     ['Too many failed login attempts. Try again later.', 'rate_limited'],
@@ -21,7 +21,7 @@ test('the first words of an error say what it is about', () => {
   assert.equal(problemOf('Le code a expiré', true), 'code_rejected')
 })
 
-test('labels tell how a proof comes', () => {
+test('labels name the verification method', () => {
   for (const [label, type] of [
     ['Text me a code at •••• 42', 'sms'],
     ['Code per E-Mail senden', 'email'],
@@ -48,7 +48,7 @@ test('a password counts as typed on its site only', () => {
   )
 })
 
-test('what a page repeats of a secret is not told', () => {
+test('a secret that a page repeats is not reported', () => {
   const page = {
     page_key: '1.a',
     url: 'https://shop.test/?p=a%26b%20c',

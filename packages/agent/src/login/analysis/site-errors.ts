@@ -12,7 +12,7 @@ export interface SiteError {
 const maxError = 300
 const maxLine = 240
 
-/** What the error is about. The first words decide: "wrong password, too many of these lock the account". */
+/** What the error is about. The first match decides: "wrong password, too many of these lock the account". */
 export function problemOf(text: string, wasCode: boolean): LoginProblem | undefined {
   const plain = plainText(text)
   const lists = [
@@ -24,7 +24,7 @@ export function problemOf(text: string, wasCode: boolean): LoginProblem | undefi
   const found = lists
     .map(([problem, words]) => ({ problem, position: words.positionIn(plain) }))
     .filter(({ position }) => position !== -1)
-  // A locked account is one in whatever order the site says so.
+  // A locked account takes precedence, wherever the text mentions it.
   const isLocked = found.find(({ problem }) => problem === 'account_locked')
   const isThreat = /\b(will be|remaining|left|attempts? (left|remaining)|before)\b/.test(plain)
   if (isLocked && !isThreat) return 'account_locked'
@@ -34,14 +34,14 @@ export function problemOf(text: string, wasCode: boolean): LoginProblem | undefi
 }
 
 interface Before {
-  /** The text of the page before the last submit; undefined when nothing was submitted. */
+  /** The text of the page before the last submit; undefined if nothing was submitted. */
   readonly text: string | undefined
   readonly wasCode: boolean
-  /** What dialogs of the page have said. */
+  /** Messages of the page's dialogs. */
   readonly dialogs: readonly string[]
 }
 
-/** The error that the site tells: where it marks one, or in new words on the page. */
+/** The site's error: an element marked as one, or new text on the page. */
 export function findError(reading: PageReading, { text, wasCode, dialogs }: Before): SiteError | undefined {
   const marked = reading.messages.filter(({ text: said, isButton }) => !isButton && !pageWords.cookies.isIn(said))
   const native = reading.fields.map(({ nativeError }) => nativeError).filter(Boolean)

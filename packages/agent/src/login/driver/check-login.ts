@@ -5,7 +5,7 @@ import { LoginAttempt } from '../login-attempt.ts'
 import type { LoginTab } from '../login-tab.ts'
 import { isLogin, type PageViews, type View } from './page-views.ts'
 
-/** Compares what the browser is shown with the evidence of the last login. Types and presses nothing. */
+/** Compares what the browser shows with the evidence of the last login. Types and presses nothing. */
 export async function checkLogin(
   request: CheckLoginRequest,
   { tab, views, signal }: { tab: LoginTab; views: PageViews; signal: AbortSignal },
@@ -39,7 +39,7 @@ export async function checkLogin(
   return { logged_in: loggedIn, evidence: found }
 }
 
-/** Why a page says nothing about the login. */
+/** Why a page gives no evidence about the login. */
 function problemOf({ judgement: { page }, isAtRest }: View): string | undefined {
   if (page.state === 'blocked' || page.state === 'captcha' || page.state === 'error')
     return page.problem ?? 'website_error'

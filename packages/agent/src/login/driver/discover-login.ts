@@ -12,7 +12,7 @@ interface Discovery {
   readonly wait: Wait
 }
 
-/** Follows what leads to the login: links, then the paths that sites usually have. */
+/** Searches for the login page: first through links, then at common paths. */
 export async function discoverLogin(home: View, { tab, views, rule, wait }: Discovery): Promise<View | undefined> {
   const homeUrl = home.reading.url
   const tried = new Set<string>()

@@ -19,7 +19,7 @@ interface Typed {
   readonly denied?: string
 }
 
-/** Types every value, and once more what the page has lost meanwhile: one that draws itself anew starts empty. */
+/** Types all values, and retypes those that the page has lost: a page that renders again starts empty. */
 export async function typeAll(
   view: View,
   known: readonly Entry[],
@@ -34,7 +34,7 @@ export async function typeAll(
   }
   for (const entry of known) {
     const typed = await type(entry)
-    // A code may be sent by its last character, and takes its page away.
+    // The last character of a code may submit it, which closes the page.
     if (typed.outcome === 'gone' && isOneTimeCode(entry.field.purpose) && count > 0) return { outcome: 'typed', count }
     if (typed.outcome !== 'typed') return { ...typed, count }
   }
@@ -47,7 +47,7 @@ export async function typeAll(
   return { outcome: 'typed', count }
 }
 
-/** Checks what the form needs to be checked, and presses its button. */
+/** Checks the checkboxes that the form requires, and presses its button. */
 export async function sendForm(view: View, known: readonly Entry[], choice: KnownChoice | undefined): Promise<void> {
   const { form } = view.judgement
   for (const toggle of form?.toggles ?? []) {
@@ -67,13 +67,13 @@ export async function sendForm(view: View, known: readonly Entry[], choice: Know
   await pressWhenEnabled(own, target.at)
 }
 
-/** Pages enable their buttons when they have seen what was typed. */
+/** Pages enable their buttons when they have processed the input. */
 export async function pressWhenEnabled(frame: LoginFrame, at: number): Promise<void> {
   const end = performance.now() + reactionMilliseconds
   while ((await press(frame, at)) === 'disabled' && performance.now() < end) await delay(lookMilliseconds)
 }
 
-/** Pages repeat what was typed, in errors or in an address. */
+/** Pages repeat input in errors or URLs. */
 export function withoutSecrets(page: LoginPage, secrets: readonly string[]): LoginPage {
   const forms = secrets.filter((secret) => secret.length >= 4).flatMap((secret) => [secret, encodeURIComponent(secret)])
   const clean = (value: unknown): unknown => {

@@ -4,22 +4,22 @@ import { TargetSession } from '../../browser/targets/target-session.ts'
 
 const commandMilliseconds = 5_000
 const maxRealm = 200
-/** Others, such as NTLM, are answered by the account of the machine, or are none of a site. */
+/** Others, such as NTLM, use the account of the machine or do not occur on websites. */
 const schemes = ['basic', 'digest']
 
-/** What a site asks for with the status 401. No page shows it: the browser asks, and the request waits. */
+/** A site's request for credentials with status 401. No page shows it: the browser asks, and the request waits. */
 export interface HttpChallenge {
   readonly id: string
   readonly url: string
   readonly origin: string
   readonly realm: string
-  /** Comes after an answer for the same origin: that one was wrong. */
+  /** Follows an answer for the same origin, which was therefore wrong. */
   readonly isRepeated: boolean
 }
 
 /**
- * Holds the challenges of a page's own document until they are answered. It has a session of its own, because commands of
- * the same kind are used, and ended, in that of the page.
+ * Holds the challenges for the page's own document until they are answered. It uses a separate CDP session, because the
+ * page's session enables and disables the same domain.
  */
 export class HttpAuth {
   readonly #session: TargetSession
@@ -35,7 +35,7 @@ export class HttpAuth {
     this.#targetId = targetId
     this.#unwatch = [
       session.on('Fetch.requestPaused', ({ requestId }) => {
-        session.send('Fetch.continueRequest', { requestId }).catch(() => {}) // The page has given it up.
+        session.send('Fetch.continueRequest', { requestId }).catch(() => {}) // The page has cancelled it.
       }),
       session.on('Fetch.authRequired', (params) => this.#hold(params)),
     ]
@@ -85,7 +85,7 @@ export class HttpAuth {
     this.#reply(requestId, { response: 'ProvideCredentials', username, password })
   }
 
-  /** Lets the site show what it has for those who do not answer. */
+  /** Cancels, so that the site shows its page for unauthenticated users. */
   cancel(): void {
     if (!this.#held) return
     const { requestId } = this.#held

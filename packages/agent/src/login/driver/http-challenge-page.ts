@@ -4,12 +4,12 @@ import type { Judgement } from '../analysis/judge-page.ts'
 import { type PageReading, pageReading } from '../analysis/reading.ts'
 import type { HttpChallenge } from './http-auth.ts'
 
-/** There is no document yet that could be read. */
+/** An empty reading: there is no document yet. */
 export function challengeReading({ id, url }: HttpChallenge): PageReading {
   return { ...pageReading(id, []), url }
 }
 
-/** The challenge in the shape of a form of two fields. */
+/** The challenge as a form with two fields. */
 export function challengePage({ url, origin, realm, isRepeated }: HttpChallenge, allowed: AllowedHosts): Judgement {
   const denied = allowed.outside(origin)
   const common = { url: url.slice(0, 2_000), title: realm, choices: [] }

@@ -15,54 +15,54 @@ import type { HttpChallenge } from './http-auth.ts'
 import { challengePage, challengeReading } from './http-challenge-page.ts'
 
 export const lookMilliseconds = 90
-/** A page that has something of a login is at rest when it has not changed for so long; others may just have begun. */
+/** A page with signs of a login is idle when it has not changed for this long; other pages may still be loading. */
 const quietMilliseconds = 300
 const emptyQuietMilliseconds = 1_300
-/** However much goes on in the network, a page that has not changed for so long is taken as it is. */
+/** A page that has not changed for this long is read despite network activity. */
 const stillMilliseconds = 12_000
-/** How long a page may take until it shows that it was acted on. */
+/** How long a page may take to react to an action. */
 export const reactionMilliseconds = 2_500
-/** Challenges that need nobody solve themselves within this. */
+/** Challenges that solve themselves do so within this time. */
 const challengeMilliseconds = 2_500
 const maxRounds = 6
 
-/** The page at one moment, and what it is to a login. */
+/** The page at one moment, and its role in a login. */
 export interface View extends ReadPage {
   readonly judgement: Judgement
   readonly signature: string
   readonly isAtRest: boolean
-  /** The browser asks in the page's stead. */
+  /** Set if the browser asks for credentials instead of the page. */
   readonly challenge?: HttpChallenge
 }
 
 export interface Wait {
   readonly end: number
   readonly signal: AbortSignal
-  /** Signature of the page that was acted on. */
+  /** Signature of the page before the action. */
   readonly from?: string
 }
 
 export type Rule = Pick<ObserveLoginRequest, 'allowed_domains'>
 
-/** Looks at the page of a login: when it has come to rest, and what it is then. */
+/** Reads the page of a login once it is idle, and classifies it. */
 export class PageViews {
   readonly #tab: LoginTab
   attempt: LoginAttempt | undefined
-  /** Of the last look at each page. */
+  /** Signature of each page when it was last read. */
   readonly #signatures = new Map<string, string>()
 
   constructor(tab: LoginTab) {
     this.#tab = tab
   }
 
-  /** The name of the error where the URL cannot be loaded. */
+  /** Returns the name of the error if the URL cannot be loaded. */
   async navigate(url: string, { end }: Wait): Promise<string | undefined> {
     const protocol = URL.canParse(url) ? new URL(url).protocol : ''
     if (!['http:', 'https:'].includes(protocol)) return 'ERR_INVALID_URL'
     return this.#tab.navigate(url, end - performance.now())
   }
 
-  /** Waits for rest, and presses away what stands in between. */
+  /** Waits until the page is idle, and dismisses obstacles. */
   async look(rule: Rule, wait: Wait): Promise<View | undefined> {
     let view = await this.rest(rule, wait)
     for (let round = 0; round < maxRounds && view?.isAtRest; round++) {
@@ -101,7 +101,7 @@ export class PageViews {
     if ((state === 'form' || state === 'choice') && !attempt.hasProved) attempt.loginPath = pathOf(view.reading.url)
   }
 
-  /** The page now, without waiting. */
+  /** The current page, without waiting. */
   async glance(rule: Rule): Promise<View | undefined> {
     const challenge = await this.#tab.challenge().catch(() => undefined)
     if (challenge) return this.#challengeView(rule, challenge)
@@ -109,7 +109,7 @@ export class PageViews {
     return read && this.#judged(rule, read, { isAtRest: true })
   }
 
-  /** Waits until the page has come to rest, or the time is over. */
+  /** Waits until the page is idle, or the time limit passes. */
   async rest(rule: Rule, { end, signal, from }: Wait): Promise<View | undefined> {
     const begun = performance.now()
     let expected = from
@@ -126,7 +126,7 @@ export class PageViews {
       last = signature
       const id = read?.reading.targetId
       if (pageId !== undefined && id !== undefined && id !== pageId) {
-        // A pop-up has closed: the page below shows at first what it showed before.
+        // A popup has closed: the page below initially shows what it showed before.
         expected = this.#signatures.get(id)
       }
       pageId = id ?? pageId
@@ -192,7 +192,7 @@ export class PageViews {
     return `${this.attempt?.generation ?? 0}.${challenge?.id ?? keyOf(reading, judgement)}`
   }
 
-  /** What the server is told of the page. */
+  /** The page as reported to the server. */
   told(view: View | undefined): LoginPage {
     if (view) return { page_key: this.keyOf(view), ...view.judgement.page }
     const nothing = { page_key: 'none', url: 'about:blank', title: '', fields: [], choices: [] }
@@ -206,7 +206,9 @@ function quietFor({ judgement: { page } }: View): number {
   return page.state === 'not_found' || page.state === 'loading' ? emptyQuietMilliseconds : quietMilliseconds
 }
 
-/** Whether the login goes on from here. On a page that nobody has asked for, only what is surely one. */
+/**
+ * Whether the login continues on this page. On a page that was not asked to log in, only if it certainly is a login.
+ */
 export function isLogin({ judgement }: View, isAskedFor: boolean): boolean {
   const { page, form, choices } = judgement
   switch (page.state) {

@@ -1,8 +1,8 @@
 import { shared } from './shared.ts'
 
 /**
- * Writes a value into an element, or a character into each of several. The hosts are compared in the same step: no code
- * of the page runs between the last look at where the value would go and its writing.
+ * Writes a value into an element, or one character into each of several. The hosts are checked in the same call: no
+ * code of the page runs between the check of the destination and the write.
  */
 export const typeInto = `function (places, value, roots, isSecret) {${shared}
   const isWithin = (url) => {
@@ -70,7 +70,7 @@ export const typeInto = `function (places, value, roots, isSecret) {${shared}
   return { outcome: written > 0 ? 'typed' : 'refused' }
 }`
 
-/** Whether the values are still there: a page that has drawn itself anew may have lost them. */
+/** Whether the values are still there: a page that has rendered again may have lost them. */
 export const areFilled = `function (places) {${shared}
   return places.every((place) => {
     const element = state.elements[place]
@@ -78,12 +78,12 @@ export const areFilled = `function (places) {${shared}
   })
 }`
 
-/** Leaves the field, for pages that check a value only then. */
+/** Leaves the field, for pages that validate a value only then. */
 export const leaveField = `function (place) {${shared}
   state.elements[place]?.blur?.()
 }`
 
-/** Brings an element into sight: where to press it, and whether anything lies above it there. */
+/** Scrolls an element into view: returns where to press it, and whether anything covers it there. */
 export const findPlace = `function (place) {${shared}
   let element = state.elements[place]
   if (!element?.isConnected) return { outcome: 'gone' }
@@ -110,7 +110,7 @@ export const pressElement = `function (place) {${shared}
   return true
 }`
 
-/** Submits the form of a field that has no button. */
+/** Submits the form of a field without a button. */
 export const submitForm = `function (place) {${shared}
   const element = state.elements[place]
   const form = element && formOf(element)
@@ -119,14 +119,14 @@ export const submitForm = `function (place) {${shared}
   return true
 }`
 
-/** Gives a field the keyboard. */
+/** Focuses the field. */
 export const focusElement = `function (place) {${shared}
   const element = state.elements[place]
   element?.focus?.()
   return element !== undefined && element.getRootNode().activeElement === element
 }`
 
-/** Of a frame's element: whether people see it. */
+/** Whether the element of a frame is visible. */
 export const isFrameShown = `function () {
   const { width, height } = this.getBoundingClientRect()
   return width > 20 && height > 20 && this.checkVisibility({ opacityProperty: true, visibilityProperty: true })

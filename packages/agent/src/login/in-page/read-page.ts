@@ -1,11 +1,11 @@
 import { shared } from './shared.ts'
 
-/** Far more than a login page has; a page that has more is read up to here. */
+/** Far more than a login page has; a larger page is read up to these limits. */
 const limits = { nodes: 20_000, text: 12_000, fields: 60, controls: 250, messages: 20, label: 200, hosts: 40 }
 
 /**
- * Reads what assistive technology would tell of a document: fields, controls, headings, messages and text that can be
- * seen, through open shadow trees. Everything is bounded, since the page decides how much there is.
+ * Reads a document like assistive technology: visible fields, controls, headings, messages and text, including open
+ * shadow trees. Everything is bounded, because the page decides how much there is.
  */
 export const readPage = String.raw`function () {${shared}
   const limits = ${JSON.stringify(limits)}

@@ -1,4 +1,4 @@
-/** Declarations that every function in a page begins with. They run in a world of the agent's own, beside the page's. */
+/** Declarations at the beginning of every function that runs in a page. They run in an isolated world of the agent. */
 export const shared = `
   const state = (globalThis.berthLogin ??= { closedRoots: new WeakMap(), elements: [] })
   const shadowOf = (element) => element.shadowRoot ?? state.closedRoots.get(element)
@@ -27,7 +27,7 @@ export const shared = `
     }
   }`
 
-/** Lets code of ours see a closed shadow tree, as assistive technology does. */
+/** Gives our code access to a closed shadow tree, like assistive technology. */
 export const keepClosedRoots = `function (...pairs) {${shared}
   for (let index = 0; index < pairs.length; index += 2) state.closedRoots.set(pairs[index], pairs[index + 1])
 }`

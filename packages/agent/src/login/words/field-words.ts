@@ -1,6 +1,6 @@
 import { WordList } from './word-list.ts'
 
-/* What fields and ways of proof are called, in the languages of `page-words.ts`. */
+/* Names of fields and verification methods, in the languages of `page-words.ts`. */
 
 export const password = new WordList([
   'password|passwd|passphrase|pass phrase|passwort|kennwort|mot de passe|contrasena|clave|senha|palavra-passe|wachtwoord|haslo|пароль|sifre|parola',
@@ -41,7 +41,7 @@ export const phone = new WordList([
   '電話番号|携帯電話|携帯番号|手机|手机号|手機|电话|電話|휴대폰|전화번호|휴대전화|رقم الهاتف|الهاتف|الجوال|טלפון|נייד|מספר טלפון',
 ])
 
-/** Of the customer that somebody belongs to, as software for companies asks for it first. */
+/** The user's organization, which business software asks for first. */
 export const tenant = new WordList([
   'workspace|tenant|subdomain|organization|organisation|company|company domain|team|team url|site url|site address|instance|realm|school|institution|server|server url',
   'arbeitsbereich|mandant|firma|unternehmen|subdomain|instanz|schule|einrichtung',
@@ -52,7 +52,7 @@ export const tenant = new WordList([
   'ワークスペース|会社|組織|企業|テナント|工作区|公司|组织|企业|租户|組織|워크스페이스|회사|조직|مساحة العمل|الشركة|المؤسسة|ארגון|חברה',
 ])
 
-/** Of one-time codes. */
+/** One-time codes. */
 export const code = new WordList([
   'code|verification code|security code|one-time code|one-time password|one time password|one-time passcode|passcode|otp|2fa|mfa|2fa code|pin|6-digit code|six-digit code|token|authentication code|confirmation code|login code|access code|two-factor code|digit code',
   'bestätigungscode|sicherheitscode|einmalcode|verifizierungscode|einmalpasswort|prüfcode|tan|zugangscode',
@@ -129,7 +129,7 @@ export const withWords = new WordList([
   'で続ける|でログイン|でサインイン|で続行|を使用|使用|登录|继续|登入|통해|로그인|계속|باستخدام|المتابعة|עם|באמצעות|المتابعه',
 ])
 
-/** Headings of pages that ask for a further proof. */
+/** Headings of pages that ask for additional verification. */
 export const verification = new WordList([
   "verify|verification|two-step|two-factor|2-step|2fa|mfa|multi-factor|multifactor|confirm your identity|confirm it's you|prove it's you|security check|authentication method|authenticate|how do you want|choose how|choose a method|get a code|get your code|additional security|second factor|how would you like|where should we send|identity check",
   'verifizier|bestätigen sie|bestätige|zwei-faktor|zwei-schritt|zweistufig|bestätigung|verifizierung|identität|wie möchten sie|sicherheitsprüfung|zweiter faktor|zweiten faktor',

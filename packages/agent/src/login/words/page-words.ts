@@ -1,8 +1,8 @@
 import { WordList } from './word-list.ts'
 
 /*
- * What pages say, in English, German, French, Spanish, Portuguese, Italian, Dutch, Polish, Russian, Turkish, Japanese,
- * Chinese, Korean, Arabic and Hebrew.
+ * Phrases on pages, in English, German, French, Spanish, Portuguese, Italian, Dutch, Polish, Russian, Turkish,
+ * Japanese, Chinese, Korean, Arabic and Hebrew.
  */
 
 export const signIn = new WordList([
@@ -135,7 +135,7 @@ export const yes = new WordList([
   'yes|ja|oui|si|sim|tak|да|evet|はい|是|예|네|نعم|כן|yes, stay signed in|yes, trust|trust|ja, vertrauen|trust this device|trust this browser|stay signed in|remember this device',
 ])
 
-/** Offers after a login that nobody needs for it. */
+/** Buttons that skip optional offers after a login. */
 export const skip = new WordList([
   "skip|skip for now|not now|maybe later|remind me later|no thanks|no, thanks|later|do this later|ask me later|skip this step|not today|i'll do it later",
   'überspringen|nicht jetzt|später|später erinnern|nein danke|nein, danke|jetzt nicht|vorerst überspringen',
@@ -230,7 +230,7 @@ export const acceptTerms = new WordList([
   'אני מסכים|אני מסכימה|מסכים|אישור|קבל',
 ])
 
-/** What stands beside a form and is no way to log in. */
+/** Controls beside a form that do not log in. */
 export const aside = new WordList([
   "forgot|forgotten|reset|lost your|help|support|privacy|cancel|back|go back|contact|about|language|english|deutsch|français|español|report|learn more|faq|show password|hide password|show|hide|resend|send again|send a new code|didn't get|didn't receive|close|not you",
   'vergessen|zurücksetzen|hilfe|datenschutz|abbrechen|zurück|impressum|kontakt|anzeigen|erneut senden|neu senden|mehr erfahren',
@@ -249,7 +249,7 @@ export const aside = new WordList([
   'שכחת|שכחתי|איפוס|עזרה|ביטול|חזרה|הצג|שלח שוב',
 ])
 
-/** "Allow" of pages that ask whether a service may tell another who its user is. */
+/** "Allow" on pages that ask whether a service may share the user's identity. */
 export const allow = new WordList([
   'allow|authorize|authorise|grant|grant access|approve|continue as|allow access|zulassen|autorisieren|erlauben|autoriser|autorizar|permitir|autorizza|consenti|toestaan|zezwol|autoryzuj|разрешить|izin ver|許可|許可する|承認|授权|允许|授權|허용|السماح|אפשר',
 ])

@@ -1,6 +1,6 @@
 import { WordList } from './word-list.ts'
 
-/* What sites say when something is wrong, or has to be done elsewhere, in the languages of `page-words.ts`. */
+/* Messages of sites about errors, or actions required elsewhere, in the languages of `page-words.ts`. */
 
 export const wrongCredentials = new WordList([
   "incorrect|invalid|wrong|not recognized|not recognised|doesn't match|does not match|didn't match|did not match|don't match|do not match|couldn't find|could not find|can't find|cannot find|not found|no account|unknown user|not valid|unable to log you in|login failed|sign-in failed|failed to log in|bad credentials|unable to sign|authentication failed|doesn't exist|does not exist|isn't right|is not correct|isn't correct|access denied for user|not registered|we don't recognize|denied|try again",
@@ -72,7 +72,7 @@ export const captchaWords = new WordList([
   '画像の文字|画像認証|画像に表示|图形验证码|图片验证码|圖形驗證碼|图中|滑动验证|拖动滑块|자동입력|이미지의 문자|보안문자|الصورة|الأحرف الظاهرة|האותיות בתמונה|התווים בתמונה',
 ])
 
-/** Something to do on a device. */
+/** An action on a device. */
 export const deviceAction = new WordList([
   "check your phone|on your phone|on your mobile|on your device|open the app|open your app|in the app|in your app|approve the|approve this|approve sign|tap yes|tap approve|notification to|sent a notification|sent you a notification|push notification|sent a push|confirm on your|waiting for approval|waiting for you to|waiting for confirmation|use your security key|insert your security key|touch your security key|scan the qr|scan this qr|scan qr|qr code|approve your|respond to the|match the number|number shown|tap the number|authenticator app on your phone|verify using your device|we're calling|we are calling|answer the call",
   'prüfen sie ihr|auf ihrem handy|auf ihrem smartphone|auf deinem handy|auf deinem smartphone|auf ihrem gerät|öffnen sie die app|öffne die app|in der app|in ihrer app|benachrichtigung|bestätigen sie die anmeldung|qr-code|freigabe',
@@ -110,7 +110,7 @@ export const mailAction = new WordList([
   'בדוק את|שלחנו לך|לחץ על הקישור|קישור התחברות|שלחנו אליך|בדקו את',
 ])
 
-/** A page that is still at work. */
+/** A page that is still loading. */
 export const working = new WordList([
   'loading|please wait|signing in|signing you in|logging in|logging you in|redirecting|one moment|hang tight|processing|verifying',
   'wird geladen|bitte warten|sie werden angemeldet|weiterleitung|einen moment|chargement|veuillez patienter|connexion en cours|redirection|cargando|espere|espera un momento|redirigiendo|carregando|aguarde|redirecionando|caricamento|attendere|reindirizzamento|laden|even geduld|bezig met|ladowanie|prosze czekac|trwa logowanie|загрузка|подождите|перенаправление|yukleniyor|lutfen bekleyin|yonlendiriliyor',

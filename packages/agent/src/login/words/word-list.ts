@@ -1,7 +1,7 @@
-/** Scripts that put spaces between words, so that a match can be told from a part of another word. */
+/** Scripts that separate words by spaces, so that a match within a word can be recognized. */
 const spacedScripts = /^[\p{Script=Latin}\p{Script=Cyrillic}\p{Script=Common}]+$/u
 
-/** One form for all spellings: lower case, without accents, one space between words. */
+/** Normalizes spelling: lower case, without accents, single spaces between words. */
 export function plainText(text: string): string {
   return text
     .normalize('NFKC')
@@ -32,17 +32,17 @@ export class WordList {
     this.#whole = new RegExp(`^\\P{L}*(?:${[...spaced, ...others].join('|')})\\P{L}*$`, 'u')
   }
 
-  /** Whether the text has one of them. */
+  /** Whether the text contains one of them. */
   isIn(text: string): boolean {
     return this.#anywhere.test(plainText(text))
   }
 
-  /** Whether the text is one of them, but for signs and digits around it. */
+  /** Whether the text is one of them, except for punctuation and digits around it. */
   isAll(text: string): boolean {
     return this.#whole.test(plainText(text))
   }
 
-  /** Where the first of them begins in the plain text, or -1. */
+  /** The position of the first of them in the plain text, or -1. */
   positionIn(plain: string): number {
     return plain.search(this.#anywhere)
   }

@@ -19,11 +19,11 @@ interface SnapshotNode {
   readonly [property: string]: unknown
 }
 
-/** Text that stands as the name of its parent. */
+/** Nodes whose text is the name of their parent. */
 const pieces = new Set(['InlineTextBox', 'LineBreak'])
 const properties = ['checked', 'disabled', 'expanded', 'focused', 'level', 'pressed', 'required', 'selected', 'url']
 
-/** The tree without what only lays it out. */
+/** The tree without nodes that only serve layout. */
 export function snapshotOf(nodes: readonly AxNode[]): SnapshotNode | undefined {
   const byId = new Map(nodes.map((node) => [node.nodeId, node]))
   const childrenOf = ({ childIds = [] }: AxNode): readonly SnapshotNode[] =>

@@ -16,15 +16,15 @@ export interface PendingDialog {
 /** Pages of the browser itself. */
 const chromePages = /^(chrome|devtools|chrome-extension|chrome-untrusted):/
 
-/** The tab that helpers work in: at first the one that is shown, then what code switches to. */
+/** The tab that helpers work in: initially the visible one, later the one that code switches to. */
 export class AttachedTab {
   readonly #line: BrowserLine
   #attached: Promise<{ readonly targetId: string; readonly sessionId: string }> | undefined
-  /** Sessions of other targets that code has named. */
+  /** Sessions of other targets that code has used. */
   readonly #others = new Map<string, Promise<string>>()
   #wanted: string | undefined
   dialog: PendingDialog | undefined
-  /** Requests of the tab that have not ended, as far as they were seen. */
+  /** Pending requests of the tab, as far as they were observed. */
   readonly openRequests = new Set<string>()
   lastRequestAt = 0
 
@@ -67,7 +67,7 @@ export class AttachedTab {
     await this.workIn(targetId)
   }
 
-  /** Without bringing it to the front. */
+  /** Does not bring the tab to the front. */
   async workIn(targetId: string): Promise<void> {
     await this.#leave()
     this.#wanted = targetId
@@ -88,14 +88,14 @@ export class AttachedTab {
     const targetId = this.#wanted ?? (await this.#shown())
     const { sessionId } = await this.#line.send('Target.attachToTarget', { targetId, flatten: true })
     this.#wanted = targetId
-    // Not waited for: a tab that does not answer must still be left for another.
+    // Not awaited: code must be able to switch away from a tab that does not answer.
     for (const method of ['Page.enable', 'DOM.enable']) this.#line.send(method, {}, sessionId).catch(() => {})
     this.#line.send('Emulation.setFocusEmulationEnabled', { enabled: true }, sessionId).catch(() => {})
     return { targetId, sessionId }
   }
 
   async #shown(): Promise<string> {
-    await this.#line.send('Browser.getVersion') // Waits for the browser, where one has just crashed.
+    await this.#line.send('Browser.getVersion') // Waits for the next browser after a crash.
     const [shown] = await tabsByActivity({ port: machinePorts.chromium })
     return shown ?? (await this.#line.send('Target.createTarget', { url: 'about:blank' })).targetId
   }
@@ -108,7 +108,7 @@ export class AttachedTab {
 
   #forget(): void {
     this.#others.clear()
-    this.#wanted = undefined // With the connection the browser has gone, and its tabs.
+    this.#wanted = undefined // The browser and its tabs have ended with the connection.
     this.#forgetTab()
   }
 

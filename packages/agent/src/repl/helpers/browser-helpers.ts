@@ -12,12 +12,12 @@ interface BrowserHelpersOptions {
   readonly deadline: Deadline
 }
 
-/** What code of the session finds by name, to drive the browser by CDP. Nothing is connected before its first use. */
+/** Functions for code of the session to control the browser with CDP. The first use opens the connection. */
 export function browserHelpers({ address, deadline }: BrowserHelpersOptions) {
   const line = new BrowserLine(address, deadline)
   const tab = new AttachedTab(line)
   const helpers = {
-    /** Without a session the tab is meant, with null the browser. */
+    /** Without a session the command goes to the tab, with null to the browser. */
     async cdp(method: string, params: object = {}, sessionId?: string | null) {
       if (sessionId === undefined) return tab.send(method, params)
       return line.send(method, params, sessionId ?? undefined)
@@ -25,7 +25,7 @@ export function browserHelpers({ address, deadline }: BrowserHelpersOptions) {
     drainEvents: () => line.drain(),
     ...pageHelpers(tab),
     ...inputHelpers(tab, deadline),
-    ...tabHelpers(line, tab),
+    ...tabHelpers(line, tab, deadline),
     ...waitHelpers(line, tab, deadline),
     async js(code: unknown, options?: JsOptions) {
       return js(tab, code, options)

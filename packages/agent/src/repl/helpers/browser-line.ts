@@ -8,7 +8,7 @@ export interface CdpEvent {
   readonly sessionId?: string
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: what commands answer is as many things as there are commands.
+// biome-ignore lint/suspicious/noExplicitAny: each command has a response of its own.
 export type CdpResult = any
 
 interface CdpMessage extends Partial<CdpEvent> {
@@ -18,7 +18,7 @@ interface CdpMessage extends Partial<CdpEvent> {
 }
 
 const keptEvents = 500
-/** After a crash the next browser is there sooner. */
+/** After a crash the next browser is available earlier. */
 const restartSeconds = 15
 
 /** The helpers' own connection to the browser; after a restart of Chromium the next command opens another. */
@@ -30,16 +30,16 @@ export class BrowserLine {
   readonly #listeners = new Set<(event: CdpEvent) => void>()
   #events: CdpEvent[] = []
   #lastId = 0
-  /** Called when what was attached over the connection is so no more. */
+  /** Called when sessions of the connection are lost. */
   onLost: () => void = () => {}
 
-  /** `address` tells that of the browser's websocket when there is a browser. */
+  /** `address` resolves with the browser's websocket address when there is a browser. */
   constructor(address: () => Promise<string>, deadline: Deadline) {
     this.#address = address
     this.#deadline = deadline
   }
 
-  /** Fails when there is no answer while the call that runs can still hear of it. */
+  /** Rejects if no response arrives before the end of the running call. */
   async send(method: string, params: object = {}, sessionId?: string): Promise<CdpResult> {
     const answer = await this.#deadline.race(this.#deadline.within(), this.#send(method, params, sessionId))
     if (answer === undefined) throw new Error(`${method} was not answered in time.`)
@@ -57,13 +57,13 @@ export class BrowserLine {
     return answer.promise
   }
 
-  /** Calls with every event until the function that comes back is called. */
+  /** Calls with every event until the returned function is called. */
   listen(listener: (event: CdpEvent) => void): () => void {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
   }
 
-  /** The events so far that nobody has taken, the latest of them. */
+  /** The latest events that nobody has read. */
   drain(): CdpEvent[] {
     const events = this.#events
     this.#events = []
@@ -77,14 +77,14 @@ export class BrowserLine {
     throw new Error('The browser cannot be reached.')
   }
 
-  /** Undefined when the browser of that address has just died. */
+  /** Undefined if the browser of that address has just died. */
   async #connect(): Promise<WebSocket | undefined> {
     const socket = new WebSocket(await this.#address(), {
       ...toDevToolsServer,
       maxPayload: 0,
       perMessageDeflate: false,
     })
-    socket.on('error', () => {}) // A close follows.
+    socket.on('error', () => {}) // 'close' follows.
     socket.on('message', (data) => this.#take(JSON.parse(String(data))))
     const isOpen = await new Promise((resolve) => {
       socket.once('open', () => resolve(true))

@@ -13,7 +13,7 @@ interface RemoteResult {
   }
 }
 
-/** Runs an expression or a function in the page, and returns its value as JSON can carry it. */
+/** Runs an expression or a function in the page, and returns its value as JSON can represent it. */
 export async function js(tab: AttachedTab, code: unknown, { arg, targetId }: JsOptions = {}): Promise<unknown> {
   const expression =
     typeof code === 'function' ? `(${code})(${arg === undefined ? '' : JSON.stringify(arg)})` : String(code)
@@ -26,7 +26,7 @@ export async function js(tab: AttachedTab, code: unknown, { arg, targetId }: JsO
   return answer.result.value
 }
 
-/** Of the first element that the selector finds; undefined when there is none. */
+/** The first element that the selector matches; undefined if there is none. */
 export async function objectOf(tab: AttachedTab, selector: string): Promise<string | undefined> {
   const expression = `document.querySelector(${JSON.stringify(selector)})`
   const { result, exceptionDetails }: RemoteResult = await tab.send('Runtime.evaluate', { expression })

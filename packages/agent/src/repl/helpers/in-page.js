@@ -1,6 +1,6 @@
 /*
- * What runs in pages: each function is sent there as its text, and knows nothing but its argument. Plain JavaScript,
- * because types of the DOM would be there for all of the agent, which has none.
+ * Functions that run in pages: each is sent there as source code, and uses only its argument. Plain JavaScript, because
+ * DOM types would apply to the whole agent, which has no DOM.
  */
 
 /**
@@ -24,7 +24,7 @@ export function stateOfElement(selector) {
   const { left, top, width, height } = element.getBoundingClientRect()
   const [x, y] = [left + width / 2, top + height / 2]
   const hit = element.getRootNode().elementFromPoint(x, y)
-  if (!hit) return { problem: 'the element is outside of the window' }
+  if (!hit) return { problem: 'the element is outside the window' }
   if (!element.contains(hit) && !hit.contains(element)) {
     return { problem: `<${hit.tagName.toLowerCase()}> covers the element` }
   }

@@ -10,7 +10,7 @@ interface Point {
 }
 
 interface ElementState extends Partial<Point> {
-  /** What stands in the way. */
+  /** Why the element cannot be used. */
   readonly problem?: string
 }
 
@@ -20,12 +20,11 @@ interface ClickOptions {
   readonly timeoutSec?: number
 }
 
-/** Mouse and keyboard. */
 export function inputHelpers(tab: AttachedTab, deadline: Deadline) {
   const mouse = (type: string, point: Point, params: object = {}) =>
     tab.send('Input.dispatchMouseEvent', { type, ...point, ...params })
 
-  /** Where the element is, once it stays there. */
+  /** The position of the element once it has stopped moving. */
   async function place(selector: string, timeoutSec: number): Promise<Point> {
     let last: ElementState = { problem: 'the page does not answer' }
     const found = await deadline.poll(timeoutSec, async () => {
@@ -34,7 +33,7 @@ export function inputHelpers(tab: AttachedTab, deadline: Deadline) {
       const isStable = last.problem === undefined && last.x === before.x && last.y === before.y
       return isStable ? (last as Point) : undefined
     })
-    if (!found) throw new Error(`${selector}: ${last.problem ?? 'the element does not stand still'}.`)
+    if (!found) throw new Error(`${selector}: ${last.problem ?? 'the element keeps moving'}.`)
     return { x: found.x, y: found.y }
   }
 
@@ -69,7 +68,7 @@ export function inputHelpers(tab: AttachedTab, deadline: Deadline) {
   async function pressKey(key: string, modifiers?: unknown) {
     const { text, ...definition } = keyDefinition(key)
     const held = modifierBits(modifiers)
-    // With a key like Control held a character is a command, and no text.
+    // With a modifier like Control, a character is a command and enters no text.
     const typed = text !== undefined && (held & ~8) === 0 ? { text, type: 'keyDown' } : { type: 'rawKeyDown' }
     await tab.send('Input.dispatchKeyEvent', { ...definition, ...typed, modifiers: held })
     await tab.send('Input.dispatchKeyEvent', { ...definition, type: 'keyUp', modifiers: held })
@@ -79,7 +78,7 @@ export function inputHelpers(tab: AttachedTab, deadline: Deadline) {
     await mouse('mouseWheel', { x, y }, { deltaX: dx, deltaY: dy })
   }
 
-  /** An event that only the page's own code sees. */
+  /** Dispatches an event that only the page's own code sees. */
   async function dispatchKey(selector: string, key = 'Enter', event = 'keypress') {
     const { windowsVirtualKeyCode: keyCode } = keyDefinition(key)
     const dispatched = await js(tab, dispatchKeyEvent, { arg: { selector, key, event, keyCode } })

@@ -30,7 +30,7 @@ const named: Readonly<Record<string, readonly [code: string, keyCode: number, te
 
 const aliases: Readonly<Record<string, string>> = { Return: 'Enter', Esc: 'Escape', Space: ' ', Ctrl: 'Control' }
 
-/** What CDP has to be told of a key: one by its name, a function key, or a character. */
+/** CDP's description of a key: one with a name, a function key, or a character. */
 export function keyDefinition(name: string): KeyDefinition {
   const key = aliases[name] ?? name
   const [code, keyCode, text] = named[key] ?? []
@@ -47,7 +47,7 @@ export function keyDefinition(name: string): KeyDefinition {
 
 const bits: Readonly<Record<string, number>> = { alt: 1, ctrl: 2, control: 2, meta: 4, command: 4, shift: 8 }
 
-/** A bit field, the names of keys, or an object with them: `2`, `['Control']`, `{ ctrl: true }`. */
+/** A bit field, names of keys, or an object with them: `2`, `['Control']`, `{ ctrl: true }`. */
 export function modifierBits(modifiers: unknown): number {
   if (modifiers === undefined || modifiers === null) return 0
   if (typeof modifiers === 'number') return modifiers

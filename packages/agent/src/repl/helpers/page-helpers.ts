@@ -14,7 +14,6 @@ interface Metrics {
   readonly cssContentSize: { readonly width: number; readonly height: number }
 }
 
-/** What is on the page. */
 export function pageHelpers(tab: AttachedTab) {
   async function gotoUrl(url: string) {
     return tab.send('Page.navigate', { url })
@@ -22,7 +21,7 @@ export function pageHelpers(tab: AttachedTab) {
 
   async function pageInfo() {
     const { url, title } = await tab.current()
-    // A page with an open dialog answers nothing.
+    // A page with an open dialog does not answer.
     if (tab.dialog) return { url, title, dialog: tab.dialog }
     const shown = (await js(tab, describePage)) as object
     return { ...shown, dialog: null }
@@ -33,7 +32,7 @@ export function pageHelpers(tab: AttachedTab) {
     return snapshotOf(nodes as readonly AxNode[])
   }
 
-  /** The format is that of the file's name. */
+  /** The extension of the file name determines the format. */
   async function captureScreenshot(path = '/tmp/shot.png', fullPage = false, maxDim?: number): Promise<string> {
     const [, ending = 'png'] = /\.(\w+)$/.exec(path.toLowerCase()) ?? []
     const format = { jpg: 'jpeg', jpeg: 'jpeg', webp: 'webp' }[ending] ?? 'png'
@@ -47,7 +46,7 @@ export function pageHelpers(tab: AttachedTab) {
     return path
   }
 
-  /** The files are those of the session. */
+  /** The paths are files of the session. */
   async function uploadFile(selector: string, paths: string | readonly string[]) {
     const objectId = await objectOf(tab, selector)
     if (objectId === undefined) throw new Error(`${selector}: there is no match.`)

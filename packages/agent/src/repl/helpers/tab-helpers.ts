@@ -1,10 +1,14 @@
+import type { Deadline } from '../../script-process/deadline.ts'
 import type { AttachedTab, Tab } from './attached-tab.ts'
 import type { BrowserLine } from './browser-line.ts'
+
+/** A page that hangs in its unload handler closes later. */
+const closeSeconds = 3
 
 type TabOrId = string | { readonly targetId: string }
 
 /** Tabs and frames. */
-export function tabHelpers(line: BrowserLine, tab: AttachedTab) {
+export function tabHelpers(line: BrowserLine, tab: AttachedTab, deadline: Deadline) {
   const idOf = (target: TabOrId) => (typeof target === 'string' ? target : target.targetId)
 
   async function listTabs(includeChrome = true): Promise<Tab[]> {
@@ -33,9 +37,12 @@ export function tabHelpers(line: BrowserLine, tab: AttachedTab) {
   async function closeTab(target?: TabOrId) {
     const targetId = target === undefined ? (await tab.current()).targetId : idOf(target)
     await line.send('Target.closeTarget', { targetId })
+    // Chromium answers before it closes the tab.
+    const isGone = async () => (await tab.list(true)).every((found) => found.targetId !== targetId) || undefined
+    await deadline.poll(closeSeconds, isGone)
   }
 
-  /** Leaves a page of the browser's own, or a tab that has gone, for one with a page. */
+  /** Switches from a page of the browser itself, or a closed tab, to one with a web page. */
   async function ensureRealTab(): Promise<Tab | null> {
     const real = await tab.list(false)
     const current = await tab.current().catch(() => undefined)

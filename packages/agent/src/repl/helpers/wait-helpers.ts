@@ -13,7 +13,7 @@ interface WaitForElementOptions {
 const unansweredMilliseconds = 1_000
 const elementStates = ['attached', 'detached', 'visible', 'hidden']
 
-/** Each ends a little before the call would be ended, and says whether what it waited for has come. */
+/** Each wait ends a little before the call's time limit, and returns whether it was successful. */
 export function waitHelpers(line: BrowserLine, tab: AttachedTab, deadline: Deadline) {
   async function waitMs(milliseconds = 1000) {
     const possible = deadline.within(milliseconds / 1000)
@@ -23,7 +23,7 @@ export function waitHelpers(line: BrowserLine, tab: AttachedTab, deadline: Deadl
 
   async function waitForLoad(timeoutSec = 15) {
     const isLoaded = async () => ((await js(tab, 'document.readyState')) === 'complete' ? true : undefined)
-    // A question that comes just as one document makes way for the next may stay without an answer.
+    // A command sent while one document replaces another may remain unanswered.
     const ask = () => Promise.race([isLoaded(), delay(unansweredMilliseconds, undefined, { ref: false })])
     return (await deadline.poll(timeoutSec, ask)) ?? false
   }
@@ -41,18 +41,18 @@ export function waitHelpers(line: BrowserLine, tab: AttachedTab, deadline: Deadl
     return (await deadline.poll(timeoutSec, async () => (isIdle() ? true : undefined))) ?? false
   }
 
-  /** The next event of that name that the function, if there is one, says yes to. */
+  /** The next event with that name for which the optional function returns true. */
   async function waitForEvent(method: string, fits: (event: CdpEvent) => unknown = () => true) {
     const seen = Promise.withResolvers<CdpEvent>()
     const unlisten = line.listen((event) => {
       if (event.method === method && fits(event)) seen.resolve(event)
     })
-    // Most events are of the tab, and it tells them to whoever is attached. That it answers is not waited for: the
-    // event may be what keeps it from that.
+    // Most events belong to the tab, which reports them after attaching. Not awaited, because the event may be what
+    // keeps the tab from answering.
     tab.attach().catch(() => {})
     try {
       const event = await deadline.race(deadline.within(), seen.promise)
-      if (!event) throw new Error(`${method} has not come in time.`)
+      if (!event) throw new Error(`${method} did not occur in time.`)
       return event
     } finally {
       unlisten()

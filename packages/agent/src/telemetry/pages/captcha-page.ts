@@ -2,10 +2,10 @@ import { type SolvableCaptchaType, solvableCaptchaTypes } from '@berth/contract/
 import type { CdpPipe } from '../../browser/cdp-pipe.ts'
 
 export type CaptchaType = SolvableCaptchaType | ElementCaptchaType
-/** Those that are elements of their page, without a frame. */
+/** Challenges that are elements of their page, without a frame. */
 export type ElementCaptchaType = 'geetest' | 'press_and_hold'
 
-/** The frames in which the services show their challenges. */
+/** The frames of the services' challenges. */
 const frames: readonly { readonly type: SolvableCaptchaType; readonly host: RegExp; readonly path: RegExp }[] = [
   { type: 'hcaptcha', host: /^(?:[\w-]+\.)*hcaptcha\.com$/, path: /^\/captcha\// },
   { type: 'recaptcha_v2', host: /^www\.(?:google\.com|recaptcha\.net)$/, path: /^\/recaptcha\/(?:api2|enterprise)\// },
@@ -24,14 +24,14 @@ export function captchaTypeOf(url: string): SolvableCaptchaType | undefined {
   return frames.find(({ host, path }) => host.test(hostname) && path.test(pathname))?.type
 }
 
-/** Where the pages that show such elements get them from: GeeTest, and PerimeterX (now HUMAN). */
+/** Hosts that serve such elements: GeeTest, and PerimeterX (now HUMAN). */
 const elementHosts = /(?:^|\.)(?:geetest\.com|geevisit\.com|px-cdn\.net|px-cloud\.net|perimeterx\.net)$/
 
 export function isElementCaptchaHost(name: string): boolean {
   return elementHosts.test(name.toLowerCase().replace(/\.$/, ''))
 }
 
-/** Runs in a world of its own, which the page cannot see. */
+/** Runs in an isolated world, which the page cannot see. */
 const script = `(() => {
   const isShown = (element) => {
     const { width, height } = element.getBoundingClientRect()
@@ -64,7 +64,7 @@ export interface SeenCaptcha {
   readonly isSolved: boolean
 }
 
-/** Which challenges a page shows, and whether it has an answer to one. */
+/** Which challenges a page shows, and whether one of them is answered. */
 export async function lookForCaptcha(
   pipe: CdpPipe,
   sessionId: string,

@@ -21,7 +21,7 @@ const answerLimitMilliseconds = 3_000
 /** How long pages are searched for challenge elements after a sign of a challenge. */
 const elementLimitMilliseconds = 30_000
 const elementTypes: readonly ElementCaptchaType[] = ['geetest', 'press_and_hold']
-/** A page can make frames without end. */
+/** Limits pages that create frames endlessly. */
 const maxFrames = 100
 /** The operator has no service that solves challenges, or the session does not use it. */
 const noSolver = 'solver_not_configured'
@@ -39,7 +39,7 @@ interface Challenge {
   readonly pageId: string
   readonly pageUrl: string
   readonly startedAt: number
-  /** Of the service that solves it; undefined: there is none. */
+  /** Of the service that solves it; undefined if there is none. */
   readonly taskId: string | undefined
   attempt: 'asked' | 'answered' | 'over'
 }
@@ -50,22 +50,22 @@ type AttemptResult =
 type Outcome = 'solved' | 'timeout' | 'abandoned'
 
 /**
- * Challenges that a person would see. They are frames of other sites, of which Chromium tells without being attached to
- * their page. Only a page with such a frame is looked at, once a second: whether it shows the frame, and whether it has
- * the answer. Challenges without a frame are elements of the page itself: all pages are looked at for a while after a
- * program of the session has looked up the host of such a service, and after each navigation from then on.
+ * Detects challenges that a person would see. Most are frames of other sites, which Chromium reports without being
+ * attached to their page. Only a page with such a frame is examined, once a second: whether it shows the frame, and
+ * whether it has the answer. Challenges without a frame are elements of the page itself: after a program of the session
+ * has looked up the host of such a service, and after each later navigation, all pages are examined for a while.
  */
 export class CaptchaWatch {
   readonly #pipe: CdpPipe
   readonly #collector: TelemetrySink
   readonly #pages = new Map<string, string>()
   readonly #frames = new Map<string, Frame>()
-  /** One for each page. */
+  /** One per page. */
   readonly #challenges = new Map<string, Challenge>()
-  /** Pages whose challenge is over, until it has gone. */
+  /** Pages whose challenge has ended but is still present. */
   readonly #done = new Set<string>()
   #timer: NodeJS.Timeout | undefined
-  /** Until then elements may be challenges. Undefined: nobody has looked up a host of theirs. */
+  /** Until this time elements may be challenges. Undefined if nobody has looked up a host of theirs. */
   #elementsUntil: number | undefined
   #isLooking = false
   #lastId = 0
@@ -87,7 +87,7 @@ export class CaptchaWatch {
     this.#timer = undefined
   }
 
-  /** Looks at the pages that have such frames. */
+  /** Examines the pages that have such frames. */
   start(): void {
     if (this.#timer || (this.#frames.size === 0 && !this.#expectsElements)) return
     this.#timer = setInterval(() => void this.#look(), pollMilliseconds)
@@ -95,7 +95,7 @@ export class CaptchaWatch {
     void this.#look()
   }
 
-  /** A program of the session wants to know the address of this host. */
+  /** Notes that a program of the session has looked up this host. */
   noteLookup(name: string): void {
     if (isElementCaptchaHost(name)) this.#expectElements()
   }
@@ -131,7 +131,7 @@ export class CaptchaWatch {
     this.#pages.set(targetId, url)
     if (before === undefined || before === url) return
     this.#done.delete(targetId)
-    // Chromium remembers addresses for a while.
+    // Chromium caches addresses for a while, so there may be no lookup.
     if (this.#elementsUntil !== undefined) this.#expectElements()
   }
 
@@ -148,7 +148,7 @@ export class CaptchaWatch {
     }
   }
 
-  /** A frame within a frame does not say to which page it belongs: then every page is looked at. */
+  /** A nested frame does not tell to which page it belongs: then every page is examined. */
   #pagesToLookAt(): ReadonlyMap<string, ReadonlySet<CaptchaType>> {
     const pages = new Map<string, Set<CaptchaType>>()
     if (this.#expectsElements) for (const id of this.#pages.keys()) pages.set(id, new Set(elementTypes))
@@ -162,7 +162,7 @@ export class CaptchaWatch {
   async #lookAt(pageId: string, types: ReadonlySet<CaptchaType>): Promise<void> {
     const limit = answerLimitMilliseconds
     const seen = await withTarget(this.#pipe, pageId, (session) => lookForCaptcha(this.#pipe, session, limit)).catch(
-      () => undefined, // The page has gone, or is busy.
+      () => undefined, // The page has closed or is busy.
     )
     if (!seen) return
     const known = this.#challenges.get(pageId)
@@ -173,13 +173,13 @@ export class CaptchaWatch {
     }
     const open = hasLeft ? undefined : known
     const isExpected = (type: CaptchaType) => types.has(type) || type === open?.type
-    // The frame of Turnstile is where no script of its page finds it.
+    // Scripts cannot find the frame of Turnstile in its page.
     const visible = seen.visible.find(isExpected) ?? (types.has('turnstile') ? 'turnstile' : undefined)
     if (!open) {
       if (!visible) this.#done.delete(pageId)
       else if (!seen.isSolved && !this.#done.has(pageId)) this.#begin(pageId, visible)
     } else if (seen.isSolved) this.#end(pageId, 'solved')
-    // A page that has been held is loaded again, and shows what it is about.
+    // After a press-and-hold challenge is solved, the page reloads with its content.
     else if (!visible) this.#end(pageId, open.type === 'press_and_hold' ? 'solved' : 'abandoned')
     else if (performance.now() - open.startedAt > challengeLimitMilliseconds) this.#end(pageId, 'timeout')
   }
@@ -209,7 +209,7 @@ export class CaptchaWatch {
     const inPage = <Result>(work: (options: Parameters<typeof findSiteKey>[0]) => Promise<Result>) =>
       withTarget(this.#pipe, pageId, (sessionId) =>
         work({ pipe: this.#pipe, sessionId, limitMilliseconds: answerLimitMilliseconds, type }),
-      ).catch(() => undefined) // The page has gone, or is busy.
+      ).catch(() => undefined) // The page has closed or is busy.
     const frames = [...this.#frames.values()].filter((frame) => frame.type === type && frame.pageId === pageId)
     const siteKey = (await inPage(findSiteKey)) ?? frames.flatMap(({ url }) => siteKeyIn(type, url) ?? [])[0]
     if (siteKey === undefined) return { status: 'failure', error_code: 'site_key_not_found' }
@@ -233,7 +233,7 @@ export class CaptchaWatch {
     if (!challenge) return
     this.#challenges.delete(pageId)
     this.#done.add(pageId)
-    // A person was faster than the service, or the page is another one.
+    // A person was faster than the service, or the page has changed.
     if (challenge.attempt === 'asked') this.#endAttempt(challenge, { status: 'abandoned' })
     const duration_ms = Math.round(performance.now() - challenge.startedAt)
     this.#report('captcha_challenge_result', challenge, { status, duration_ms })
@@ -255,7 +255,7 @@ function taskOf({ taskId }: Challenge): { readonly task_id?: string } {
   return { ...(taskId !== undefined && { task_id: taskId }) }
 }
 
-/** What follows may be secrets of the site, and no service needs it. */
+/** The query may contain secrets of the site, and no service needs it. */
 function withoutQuery(url: string): string {
   if (!URL.canParse(url)) return ''
   const { origin, pathname } = new URL(url)

@@ -2,7 +2,7 @@ import type { SolvableCaptchaType } from '@berth/contract/agent/captcha-types.ts
 import type { CdpPipe } from '../../browser/cdp-pipe.ts'
 import { captchaTypeOf } from './captcha-page.ts'
 
-/** The elements by which pages show challenges, and the fields in which they expect the answer. */
+/** The elements by which pages embed challenges, and the fields that receive the answer. */
 const widgets: Readonly<Record<SolvableCaptchaType, { readonly element: string; readonly fields: readonly string[] }>> =
   {
     hcaptcha: { element: '.h-captcha', fields: ['h-captcha-response', 'g-recaptcha-response'] },
@@ -12,7 +12,7 @@ const widgets: Readonly<Record<SolvableCaptchaType, { readonly element: string; 
 
 const keyPattern = /^[\w.-]{1,200}$/
 
-/** The key of the site, which the address of the challenge's frame contains. */
+/** The site key in the address of the challenge's frame. */
 export function siteKeyIn(type: SolvableCaptchaType, url: string): string | undefined {
   if (!URL.canParse(url)) return undefined
   const { searchParams, hash, pathname } = new URL(url)
@@ -35,7 +35,7 @@ interface WidgetOptions {
   readonly type: SolvableCaptchaType
 }
 
-/** The key of the site as the page says it. */
+/** The site key in the page. */
 export async function findSiteKey({ type, ...options }: WidgetOptions): Promise<string | undefined> {
   const expression = `(() => {
     const widget = document.querySelector(${JSON.stringify(`${widgets[type].element}[data-sitekey]`)})
@@ -52,8 +52,8 @@ export async function findSiteKey({ type, ...options }: WidgetOptions): Promise<
 }
 
 /**
- * Writes the answer into the fields of the page, makes the field where the service has not, and calls the function that
- * the element names. Returns false if the page has neither field nor element.
+ * Writes the answer into the fields of the page, creates the field if it is missing, and calls the callback that the
+ * element names. Returns false if the page has neither field nor element.
  */
 export async function enterToken(token: string, { type, ...options }: WidgetOptions): Promise<boolean> {
   const { element, fields } = widgets[type]
@@ -75,7 +75,7 @@ export async function enterToken(token: string, { type, ...options }: WidgetOpti
   return (await evaluate(expression, options)) === true
 }
 
-/** In the page's own world: only there are the functions that it has for answers. */
+/** In the page's main world, which contains its callbacks. */
 async function evaluate(
   expression: string,
   { pipe, sessionId, limitMilliseconds }: Omit<WidgetOptions, 'type'>,

@@ -10,7 +10,7 @@ const maxUrlLength = 2 * 1024
 type RemoteObject = CdpEventParams<'Runtime.consoleAPICalled'>['args'][number]
 type StackTrace = NonNullable<CdpEventParams<'Runtime.consoleAPICalled'>['stackTrace']>
 
-/** Messages of the console, and exceptions that nothing catches. */
+/** Console messages and uncaught exceptions. */
 export class ConsoleObserver implements Observer {
   readonly #target: ObservablePage
   #startedAt = 0
@@ -29,13 +29,13 @@ export class ConsoleObserver implements Observer {
   }
 
   start(): Promise<unknown> {
-    // Chromium tells messages of before as well.
+    // Chromium also reports earlier messages.
     this.#startedAt = this.#target.collector.now.getTime()
     return this.#target.send('Runtime.enable')
   }
 
   stop(): void {
-    this.#target.send('Runtime.disable').catch(() => {}) // The target has gone.
+    this.#target.send('Runtime.disable').catch(() => {}) // The target has closed.
   }
 
   #takeMessage({ type, args, stackTrace, timestamp }: CdpEventParams<'Runtime.consoleAPICalled'>): void {

@@ -13,7 +13,7 @@ const types: Readonly<Record<string, TelemetryEventType>> = {
   scroll: 'interaction_scroll_settled',
 }
 
-/** What is done to a page, seen by a script in a world of its own, which the page can neither see nor call. */
+/** User interaction with a page, observed by a script in an isolated world, which the page can neither see nor call. */
 export class InteractionObserver implements Observer {
   readonly #target: ObservablePage
   #script: Promise<string> | undefined
@@ -41,13 +41,13 @@ export class InteractionObserver implements Observer {
       runImmediately: true,
     })
     this.#script = added.then(({ identifier }) => identifier)
-    this.#script.catch(() => {}) // The target has gone.
+    this.#script.catch(() => {}) // The target has closed.
     return Promise.all([binding, added])
   }
 
-  /** The script in open documents stays, and finds nobody to tell. */
+  /** The script remains in open documents but no longer reports. */
   stop(): void {
-    this.#target.send('Runtime.removeBinding', { name: bindingName }).catch(() => {}) // The target has gone.
+    this.#target.send('Runtime.removeBinding', { name: bindingName }).catch(() => {}) // The target has closed.
     this.#script
       ?.then((identifier) => this.#target.send('Page.removeScriptToEvaluateOnNewDocument', { identifier }))
       .catch(() => {})

@@ -1,6 +1,6 @@
 /**
- * Runs in each document, in a world of its own. Documents that have it already take no second one. Values of fields are
- * never told, and keys that are pressed in sensitive ones are not either.
+ * Runs once in each document, in an isolated world. It never reports the values of fields, or keys pressed in sensitive
+ * ones.
  */
 export const interactionScript = (binding: string): string => `if (!globalThis.observesInteractions) {
   globalThis.observesInteractions = true

@@ -8,13 +8,13 @@ const idleMilliseconds = 500
 const maxRequests = 2_000
 const maxUrlLength = 8 * 1024
 const maxHeaderLength = 4 * 1024
-/** Longer bodies are not fetched from Chromium only to be cut. */
+/** Longer bodies are not fetched from Chromium only to be truncated. */
 const maxFetchedBytes = 1024 * 1024
 const maxFetches = 16
 const answerLimitMilliseconds = 5_000
-/** What Chromium may keep of bodies for us. */
+/** How much of bodies Chromium may buffer for us. */
 const buffers = { maxTotalBufferSize: 16 * 1024 * 1024, maxResourceBufferSize: 2 * 1024 * 1024 }
-/** They are open for as long as their page likes. */
+/** Resource types that stay open as long as the page wants. */
 const endless = ['EventSource', 'WebSocket', 'Ping']
 
 type Sent = CdpEventParams<'Network.requestWillBeSent'>
@@ -29,7 +29,7 @@ interface KnownRequest {
   response?: Response
 }
 
-/** Requests of a target, their responses, and the failures of connections to its sites. */
+/** Requests of a target, their responses, and failed connections to its sites. */
 export class NetworkObserver implements Observer {
   readonly #target: ObservablePage
   readonly #requests = new Map<string, KnownRequest>()
@@ -66,7 +66,7 @@ export class NetworkObserver implements Observer {
     clearTimeout(this.#timer)
     this.#requests.clear()
     this.#open.clear()
-    this.#target.send('Network.disable').catch(() => {}) // The target has gone.
+    this.#target.send('Network.disable').catch(() => {}) // The target has closed.
   }
 
   #takeRequest({
@@ -118,7 +118,7 @@ export class NetworkObserver implements Observer {
       const answer = await this.#target.send('Network.getResponseBody', { requestId }, answerLimitMilliseconds)
       return answer.base64Encoded ? undefined : cutBytes(answer.body, limit)
     } catch {
-      return { isCut: true } // Chromium has dropped it, as with the page that asked for it.
+      return { isCut: true } // Chromium has dropped it, for example with the page that requested it.
     } finally {
       this.#fetches -= 1
     }
@@ -205,7 +205,7 @@ function contentType(headers: Readonly<Record<string, string>>): string {
   return Object.entries(headers).find(([name]) => name.toLowerCase() === 'content-type')?.[1] ?? 'text/plain'
 }
 
-/** A site can send headers of any length, which would make the event too long to be kept. */
+/** Shortened, because long headers of a site would make the event too large to be kept. */
 function shortHeaders(headers: Readonly<Record<string, string>>) {
   let left = 64 * 1024
   let isCut = false

@@ -3,7 +3,7 @@ import type { CaptchaTasks } from '../captcha-tasks.ts'
 import type { TelemetrySink } from '../telemetry-sink.ts'
 import { ObservedBrowser } from './observed-browser.ts'
 
-/** What is observed of pages, across the runs of Chromium. */
+/** The observation of pages across runs of Chromium. */
 export class Observation {
   readonly #collector: TelemetrySink
   readonly #captchaTasks: CaptchaTasks | undefined
@@ -15,7 +15,7 @@ export class Observation {
     this.#captchaTasks = captchaTasks
   }
 
-  /** Observes this Chromium as it is configured now. */
+  /** Observes this Chromium with the current configuration. */
   async apply(chromium: Chromium): Promise<void> {
     if (this.#browser?.chromium !== chromium) this.#follow(chromium)
     await this.#browser?.update()

@@ -9,12 +9,12 @@ import { ObservedTarget, observedEvents } from './observed-target.ts'
 type TargetInfo = CdpEventParams<'Target.targetCreated'>['targetInfo']
 
 const pageCategories = ['console', 'network', 'page', 'interaction', 'screenshot'] as const
-/** A browser with more pages and frames than this is observed in part. */
+/** In a browser with more pages and frames than this, only some are observed. */
 const maxTargets = 500
 
 /**
- * One run of Chromium, over a CDP session of its own: discovery and attachment are settings of a session, and other parts
- * of the agent have theirs. Targets are attached only while events of pages are captured.
+ * One run of Chromium, over a separate CDP session: discovery and attachment are settings of a session, and other parts
+ * of the agent have their own. Targets are attached only while events of pages are captured.
  */
 export class ObservedBrowser {
   readonly chromium: Chromium
@@ -26,7 +26,7 @@ export class ObservedBrowser {
   #session: Promise<string> | undefined
   #sessionId: string | undefined
   #discovers = false
-  /** Targets that were there before are no new tabs. */
+  /** Set while existing targets are listed, which are not new tabs. */
   #isListing = false
   #attaches = false
   #updates: Promise<void> = Promise.resolve()
@@ -49,7 +49,7 @@ export class ObservedBrowser {
     this.#captchas.noteLookup(name)
   }
 
-  /** Observes what is captured now. One change comes after another. */
+  /** Applies the current configuration. Changes are made one at a time. */
   update(): Promise<void> {
     const updated = this.#updates.then(() => this.#update())
     this.#updates = updated.catch(() => {})
@@ -116,7 +116,7 @@ export class ObservedBrowser {
     this.#unwatch.push(this.#pipe.on(event, handler))
   }
 
-  /** New targets wait until their events are listened to, so that none is missed. */
+  /** New targets wait until their events are observed, so that none is missed. */
   #autoAttach(sessionId: string, autoAttach: boolean, filter: { type: string }[]): Promise<unknown> {
     const settings = { autoAttach, waitForDebuggerOnStart: autoAttach, flatten: true, ...(autoAttach && { filter }) }
     return this.#pipe.send('Target.setAutoAttach', settings, sessionId)
@@ -126,17 +126,17 @@ export class ObservedBrowser {
     if (this.#attaches && this.#targets.size < maxTargets) {
       const target = new ObservedTarget({ pipe: this.#pipe, collector: this.#collector, sessionId, info })
       this.#targets.set(sessionId, target)
-      // In this order: Chromium takes commands of a session one after another.
+      // In this order: Chromium executes the commands of a session one at a time.
       void target.update()
       this.#autoAttach(sessionId, true, [{ type: 'iframe' }, { type: 'worker' }]).catch(() => {})
     }
-    this.#pipe.send('Runtime.runIfWaitingForDebugger', undefined, sessionId).catch(() => {}) // It has gone.
+    this.#pipe.send('Runtime.runIfWaitingForDebugger', undefined, sessionId).catch(() => {}) // The target has closed.
   }
 
   #detachAll(): void {
     for (const [sessionId, target] of this.#targets) {
       target.close()
-      this.#pipe.send('Target.detachFromTarget', { sessionId }).catch(() => {}) // It has gone.
+      this.#pipe.send('Target.detachFromTarget', { sessionId }).catch(() => {}) // The target has closed.
     }
     this.#targets.clear()
   }

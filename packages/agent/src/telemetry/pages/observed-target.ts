@@ -30,7 +30,7 @@ interface ObservedTargetOptions {
   readonly info: TargetInfo
 }
 
-/** A page, frame or worker to which the agent is attached for its telemetry. */
+/** A page, frame or worker that the agent is attached to for telemetry. */
 export class ObservedTarget implements ObservablePage {
   readonly collector: TelemetrySink
   readonly type: string
@@ -72,7 +72,7 @@ export class ObservedTarget implements ObservablePage {
     return this.#pipe.send(method, params, { sessionId: this.#sessionId, ...limit })
   }
 
-  /** Observes what is captured now. */
+  /** Applies the current configuration. */
   async update(): Promise<void> {
     const answers: Promise<unknown>[] = []
     if (this.hasDocument && !this.#isPageEnabled) {
@@ -90,7 +90,7 @@ export class ObservedTarget implements ObservablePage {
         answers.push(observer.start())
       }
     }
-    // A target may go at any time, and the next one is attached to as well.
+    // A target may close at any time; the next one is attached to as well.
     await Promise.allSettled(answers)
   }
 
@@ -104,7 +104,7 @@ export class ObservedTarget implements ObservablePage {
     for (const { handlers } of this.#started) (handlers[event] as ((params: unknown) => void) | undefined)?.(params)
   }
 
-  /** What every event of the target tells. */
+  /** Fields of every event of the target. */
   context(url = this.#url): Record<string, unknown> {
     return {
       session_id: this.#sessionId,
@@ -123,7 +123,7 @@ export class ObservedTarget implements ObservablePage {
     this.collector.emit({ type, source, data: all, ...(truncated && { truncated }) })
   }
 
-  /** Something has changed that a person would see. */
+  /** Notes a change that a person would see. */
   noteVisibleChange(): void {
     if (this.#started.has(this.#screenshots)) this.#screenshots.request()
   }

@@ -7,12 +7,12 @@ type Handlers = { readonly [Event in CdpEvent]?: (params: CdpEventParams<Event>)
 export interface Observer {
   readonly isWanted: boolean
   readonly handlers: Handlers
-  /** Sends its commands without waiting between them: a new target waits for all of them. */
+  /** Sends its commands without waiting between them: a new target is paused until all are sent. */
   start(): Promise<unknown>
   stop(): void
 }
 
-/** What an observer sees of its target. */
+/** What an observer needs of its target. */
 export interface ObservablePage {
   readonly collector: TelemetrySink
   readonly type: string
@@ -22,9 +22,9 @@ export interface ObservablePage {
     params?: CdpParams<Method>,
     limitMilliseconds?: number,
   ): Promise<CdpAnswer<Method>>
-  /** What every event of the target tells. */
+  /** Fields of every event of the target. */
   context(url?: string): Record<string, unknown>
   emit(type: TelemetryReport['type'], nativeName: string, data: object, truncated?: boolean): void
-  /** Something has changed that a person would see. */
+  /** Notes a change that a person would see. */
   noteVisibleChange(): void
 }

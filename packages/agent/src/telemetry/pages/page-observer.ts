@@ -5,12 +5,12 @@ const settledMilliseconds = 1_000
 
 type TimelineEvent = CdpEventParams<'PerformanceTimeline.timelineEventAdded'>['event']
 
-/** The life of the documents of a target. */
+/** The lifecycle of the documents of a target. */
 export class PageObserver implements Observer {
   readonly #target: ObservablePage
   #timer: NodeJS.Timeout | undefined
   #hasContent = false
-  /** Set from the load of a document until its layout has settled. */
+  /** Set from the load of a document until its layout is stable. */
   #isSettling = false
 
   constructor(target: ObservablePage) {
@@ -44,7 +44,7 @@ export class PageObserver implements Observer {
 
   stop(): void {
     clearTimeout(this.#timer)
-    this.#target.send('PerformanceTimeline.enable', { eventTypes: [] }).catch(() => {}) // The target has gone.
+    this.#target.send('PerformanceTimeline.enable', { eventTypes: [] }).catch(() => {}) // The target has closed.
   }
 
   #takeNavigation({ id, parentId, loaderId, url }: CdpEventParams<'Page.frameNavigated'>['frame']): void {
@@ -79,7 +79,7 @@ export class PageObserver implements Observer {
     }
   }
 
-  /** A shift begins the second anew. */
+  /** A layout shift restarts the second. */
   #restart(): void {
     clearTimeout(this.#timer)
     this.#timer = setTimeout(() => this.#settle(), settledMilliseconds)

@@ -1,4 +1,4 @@
-/** The header by which egress names the reason when it answers a plain HTTP request itself. */
+/** The header with the reason when egress itself responds to a plain HTTP request. */
 export const proxyErrorHeader = 'x-kernel-proxy-error'
 
 const proxyErrorCodes: ReadonlySet<string> = new Set([

@@ -8,13 +8,13 @@ const maxWidth = 1_280
 const maxLength = 400 * 1024
 const smallestScale = 0.1
 
-/** Pictures of a page: when it has loaded, and after changes that a person would see, but not more than one in 2 s. */
+/** Pictures of a page after it has loaded and after visible changes, at most one in 2 s. */
 export class ScreenshotObserver implements Observer {
   readonly #target: ObservablePage
   #timer: NodeJS.Timeout | undefined
   #takenAt = Number.NEGATIVE_INFINITY
   #isTaking = false
-  /** Pages that fit into a picture only at this scale. */
+  /** Scale at which pictures of this page are small enough. */
   #scale = 1
 
   constructor(target: ObservablePage) {
@@ -42,7 +42,7 @@ export class ScreenshotObserver implements Observer {
     this.#timer = setTimeout(() => {
       this.#timer = undefined
       this.#takenAt = performance.now()
-      this.#take().catch(() => {}) // The page has gone, or is busy: the next change shows more.
+      this.#take().catch(() => {}) // The page has closed or is busy: the next change triggers another picture.
     }, wait)
     this.#timer.unref()
   }

@@ -17,7 +17,7 @@ const login = page(`<h1>Sign in</h1><!--error-->${form()}`)
 const then = (path: string) => plain(login, { after: () => redirect(path) })
 const script = (text: string) => `<script>${text}</script>`
 const trap: Reply = { status: 400, html: 'trap' }
-/** A form that only its script sends. */
+/** A form that is submitted only by script. */
 const scripted = (code: string, { button = '<button id="go">Log in</button>', more = '' } = {}) =>
   page(
     `<h1>Log in</h1><div id="main"><input id="a" placeholder="Email"><input id="b" type="password" placeholder="Password">${button}</div>${more}${script(code)}`,
@@ -25,7 +25,7 @@ const scripted = (code: string, { button = '<button id="go">Log in</button>', mo
 const post = (values: string, failed = '') =>
   `fetch('/login', { method: 'POST', headers: { 'content-type': 'application/x-www-form-urlencoded' }, body: new URLSearchParams(${values}) }).then((answer) => { if (answer.url.endsWith('/account')) location = '/account'; else { ${failed} } })`
 
-/** Fields that people do not see, in the ways that sites hide them. What they get is not from a person. */
+/** Hidden fields, in the ways that sites hide them. Only programs fill them in. */
 const honeyPots = [
   'opacity:0;position:absolute',
   'height:0;overflow:hidden',
@@ -41,7 +41,7 @@ const honeyPots = [
 
 const isTrapped = (sent: URLSearchParams) => [...sent].some(([name, value]) => name.startsWith('trap') && value !== '')
 
-/** A second factor in the words of a language, with the kind of code that it asks for. */
+/** A second factor in each language, with the kind of code that it asks for. */
 const codeLanguages: readonly (readonly [lang: string, explanation: string, label: string, submit: string])[] = [
   ['de', 'Geben Sie den Code aus Ihrer Authenticator-App ein.', 'Bestätigungscode', 'Bestätigen'],
   ['fr', 'Saisissez le code envoyé par SMS au •• •• 42.', 'Code de vérification', 'Valider'],
@@ -66,7 +66,7 @@ export const codeLanguageSites: readonly Site[] = codeLanguages.map(([lang, expl
   ends: 'logged_in',
 }))
 
-/** What sites do besides, in ways that lead programs astray. */
+/** Unusual pages that mislead programs. */
 export const fieldSites: readonly Site[] = [
   {
     name: 'honey-pots',
@@ -361,7 +361,7 @@ export const fieldSites: readonly Site[] = [
   },
 ]
 
-/** Its script never ends, so that nothing of the page can be read. */
+/** Its script never ends, so the page cannot be read. */
 export const endless: Site = {
   name: 'endless',
   pages: { '/': () => page(`<h1>Log in</h1>${form()}<script>setTimeout(() => { for (;;); })</script>`) },

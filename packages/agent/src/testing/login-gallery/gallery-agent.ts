@@ -4,7 +4,7 @@ import { startFakeEgress } from '../fake-egress.ts'
 import { type StartedAgent, startAgent } from '../start-agent.ts'
 import { Gallery } from './gallery.ts'
 
-/** An agent whose browser finds the sites of a gallery in its network. */
+/** An agent whose browser reaches the sites of a gallery. */
 export class GalleryAgent {
   readonly agent: StartedAgent
   readonly gallery: Gallery

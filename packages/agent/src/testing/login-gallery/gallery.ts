@@ -73,7 +73,7 @@ export class Gallery {
       ({ host, path, secret }) => host === url.hostname && path === 'basic' && secret === password,
     )
     for (const secret of secrets) {
-      // Once it was right, browsers send it with each request to the host.
+      // After a successful login, browsers send it with each request to the host.
       if (basic?.endsWith(`:${secret}`) && !(secret === password && arrived))
         this.arrivals.push({ secret, host: url.hostname, path: 'basic' })
     }

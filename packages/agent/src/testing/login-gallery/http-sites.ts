@@ -25,13 +25,13 @@ const challenged = (challenge: string): Reply => ({
 })
 const unauthorized = challenged(`Basic realm="${realm}"`)
 
-/** A page that the browser itself has to log in to. */
+/** A page that requires HTTP basic authentication. */
 const closed =
   () =>
   ({ basic }: Visit): Reply | string =>
     basic === `${user}:${password}` ? reports : unauthorized
 
-/** The same with a digest, so that the password itself is never sent. */
+/** A page that requires digest authentication, which never sends the password itself. */
 const closedByDigest =
   (algorithm: 'MD5' | 'SHA-256') =>
   (visit: Visit): Reply | string =>
@@ -39,7 +39,7 @@ const closedByDigest =
       ? reports
       : challenged(`Digest realm="${realm}", nonce="${nonce}", qop="auth", algorithm=${algorithm}`)
 
-/** As RFC 7616 has it. */
+/** Checks a response according to RFC 7616. */
 function isRightDigest({ authorization = '', method }: Visit, algorithm: 'MD5' | 'SHA-256'): boolean {
   if (!authorization.startsWith('Digest ')) return false
   const pairs = authorization.matchAll(/(\w+)=(?:"([^"]*)"|([^\s,]+))/g)
@@ -53,7 +53,7 @@ function isRightDigest({ authorization = '', method }: Visit, algorithm: 'MD5' |
   return given.username === user && given.nonce === nonce && given.response === response
 }
 
-/** Where the browser itself is asked, by the status 401. */
+/** Sites that respond with 401 to the browser itself. */
 export const httpSites: readonly Site[] = [
   { name: 'http-basic', pages: { '/': closed() }, ends: 'logged_in' },
   {

@@ -2,7 +2,7 @@ import { evil, form, page, password, plain, redirect, type Site, user, welcome }
 
 const login = (buttons: string) => page(`<h1>Log in</h1>${form()}<p>or</p>${buttons}`)
 
-/** An identity provider of its own host, which leads back with a grant. */
+/** An identity provider on its own host, which redirects back with a grant. */
 const provider = (host: string, back: (path: string) => string): Site['pages'] => ({
   [`${host}/authorize`]: () =>
     page(
@@ -21,7 +21,7 @@ const callback = (name: string): Site['pages'] => ({
       : redirect(`http://${name}.test/login`),
 })
 
-/** Logins with another service, and pages that want a password for somebody else. */
+/** Logins with another service, and pages that ask for the password of another account. */
 export const providerSites: readonly Site[] = [
   {
     name: 'oauth-redirect',

@@ -9,12 +9,15 @@ const waitMilliseconds = 15_000
 
 export interface LoginRun {
   readonly page: LoginPage
-  /** Everything that went wrong on the way. */
+  /** All problems that occurred. */
   readonly problems: readonly string[]
   readonly steps: readonly string[]
 }
 
-/** Somebody who logs in to a site of the gallery with the driver alone: no model, and nothing known of the page. */
+/**
+ * A user who logs in to a site of the gallery with the driver alone: without a model, and without knowledge of the
+ * page.
+ */
 export async function logIn(started: GalleryAgent, site: Site): Promise<LoginRun> {
   const allowed_domains = [`${site.name}.test`, ...(site.allowed ?? [])]
   const ask = <Answer>(name: keyof typeof loginRoutes, body: object) =>

@@ -3,7 +3,7 @@ import { form, page, plain, type Site, welcome } from './site.ts'
 const login = (inner = form(), head = {}) => page(`<h1>Log in</h1><!--error-->${inner}`, { title: 'Log in', ...head })
 const noLink = page('<h1>Welcome</h1><p>Nothing to see here.</p>')
 
-/** A language: what the link, the fields and the button are called, and the error. */
+/** The words of a language: link, fields, button and error. */
 const languages: readonly (readonly [
   lang: string,
   link: string,
@@ -28,7 +28,7 @@ const languages: readonly (readonly [
   ['he', 'התחברות', 'דואר אלקטרוני', 'סיסמה', 'כניסה', 'הסיסמה שגויה'],
 ]
 
-/** Each gets a wrong password first: the words of the error have to be understood too. */
+/** Each gets a wrong password first, so that the error message has to be understood too. */
 export const languageSites: readonly Site[] = languages.map(([lang, link, user, password, submit, error]) => {
   const options = { lang, dir: lang === 'ar' || lang === 'he' ? 'rtl' : 'ltr' }
   return {
@@ -120,7 +120,7 @@ const slow = `<div id="app">Loading…</div>${script(`
 
 const cookieBanner = `<div style="position:fixed;inset:0;background:#000a;z-index:9"><div role="dialog" aria-label="Cookies" style="background:#fff;margin:20vh auto;width:400px"><p>Wir verwenden Cookies und ähnliche Technologien, um unsere Seite zu verbessern und Werbung zu messen.</p><div><button onclick="location='/login?cookies=all'">Alle akzeptieren</button><button onclick="this.closest('[style]').parentNode.remove()">Nur notwendige</button></div></div></div>`
 
-/** Forms of every make, each on one page. */
+/** Many kinds of forms, each on one page. */
 export const simpleSites: readonly Site[] = [
   { name: 'single-form', pages: plain(login()), ends: 'logged_in' },
   { name: 'well-known-path', pages: plain(login(), { home: noLink }), ends: 'logged_in' },

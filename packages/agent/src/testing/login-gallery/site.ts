@@ -5,7 +5,7 @@ export interface Visit {
   readonly host: string
   readonly path: string
   readonly query: URLSearchParams
-  /** Of a form that was sent. */
+  /** Fields of a submitted form. */
   readonly sent: URLSearchParams
   readonly method: string
   readonly isLoggedIn: boolean
@@ -29,31 +29,31 @@ export interface Reply {
 
 type Handler = (visit: Visit) => Reply | string
 
-/** A site of the gallery, and what somebody does who logs in to it. */
+/** A site of the gallery, and what its user does to log in. */
 export interface Site {
   readonly name: string
   /** `host/path`, or a path of the site's own host. */
   readonly pages: Readonly<Record<string, Handler>>
-  /** Absent: the domain alone. */
+  /** Absent: only the domain is given. */
   readonly loginUrl?: string
-  /** Besides the site's own. */
+  /** In addition to the site's own. */
   readonly allowed?: readonly string[]
-  /** What its user presses where there is such a choice, in this order: `kind`, `kind:type`, or a part of a label. */
+  /** Choices that the user presses, in this order: `kind`, `kind:type`, or a part of a label. */
   readonly choices?: readonly string[]
-  /** Typed one after another; the last that there is. */
+  /** Typed one after another; the last one is repeated. */
   readonly passwords?: readonly string[]
   readonly values?: Readonly<Record<string, string>>
-  /** For what the browser is asked by the status 401, where that is for another user than the form. */
+  /** Credentials for a 401 challenge, if they differ from those of the form. */
   readonly gate?: Readonly<Record<string, string>>
-  /** Cookies that the browser has from before. */
+  /** Whether the browser has cookies of an earlier login. */
   readonly isLoggedInBefore?: boolean
   /** The user acts on a device. */
   readonly approve?: (memory: Map<string, unknown>) => void
   readonly ends: LoginPage['state']
   readonly problem?: LoginPage['problem']
-  /** A part of what the site says. */
+  /** Part of the site's message. */
   readonly says?: RegExp
-  /** What the driver must have told on the way. */
+  /** A problem that the driver must have reported earlier. */
   readonly toldBefore?: LoginPage['problem']
 }
 
@@ -78,7 +78,7 @@ export const account = page(
 
 export const isRight = ({ sent }: Visit) => [...sent.values()].includes(user) && [...sent.values()].includes(password)
 
-/** A home page with a link, a login page that sends a form to itself, and what is behind it. */
+/** A home page with a link, a login page that submits a form to itself, and the protected page. */
 export function plain(
   login: string | ((visit: Visit, error: string) => string),
   {
@@ -101,7 +101,7 @@ export function plain(
   }
 }
 
-/** The form that nearly every site has, in the words of a language. */
+/** The most common form, in the words of a language. */
 export function form(
   words: { readonly user?: string; readonly password?: string; readonly submit?: string } = {},
 ): string {
@@ -109,7 +109,7 @@ export function form(
   return `<form method="post" action="/login"><label for="u">${userLabel}</label><input id="u" name="user" type="text"><label for="p">${passwordLabel}</label><input id="p" name="password" type="password"><button type="submit">${submit}</button></form>`
 }
 
-/** A form for a code, which leads to the account when it is the right one. */
+/** A form for a code, which leads to the account if the code is right. */
 export function codeStep(
   explanation: string,
   input: string,

@@ -55,7 +55,7 @@ const picker = (body: string): Site['pages'] => ({
   '/pick': () => page(`<h1>Verify your identity</h1><p>Choose how you want to get a code</p>${body}`),
 })
 
-/** Logins of several pages. */
+/** Logins with several pages. */
 export const stepSites: readonly Site[] = [
   { name: 'identifier-first', pages: identifierFirst, ends: 'logged_in' },
   {

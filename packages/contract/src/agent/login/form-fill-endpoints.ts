@@ -7,8 +7,8 @@ import { Sealed } from './sealing-endpoints.ts'
 const tag = 'Agent'
 
 /**
- * Finds the one editable element of each selector, in all frames of a page, and waits for them for as long as the time
- * allows. No values yet: the server first decides about the origins of these elements.
+ * Finds the one editable element for each selector in all frames of a page, and waits for the elements up to the
+ * timeout. It sends no values yet: the server first checks the origins of these elements.
  */
 export const findFormFields = defineEndpoint({
   operationId: 'findFormFields',
@@ -24,10 +24,10 @@ export const findFormFields = defineEndpoint({
   reply: z.discriminatedUnion('outcome', [
     z.object({
       outcome: z.literal('found'),
-      /** Names these elements, until others are found. */
+      /** Identifies these elements until the next call. */
       fill_id: z.string(),
       page_url: z.string(),
-      /** Of the document of each element, in the order of the selectors. */
+      /** The origin of each element's document, in the order of the selectors. */
       origins: z.array(z.string()),
     }),
     z.object({ outcome: z.literal('not_found'), index: z.int(), error_code: FillErrorCode }),
@@ -40,7 +40,7 @@ export const findFormFields = defineEndpoint({
 export type FindFormFieldsRequest = z.output<typeof findFormFields.body & {}>
 export type FindFormFieldsReply = z.output<typeof findFormFields.reply & {}>
 
-/** Writes a value into each of these elements, in order, and stops at the first that fails. */
+/** Writes a value into each of these elements, in order, and stops at the first failure. */
 export const fillFormFields = defineEndpoint({
   operationId: 'fillFormFields',
   ...agentRoutes.fillFormFields,

@@ -6,38 +6,38 @@ import { loginRoutes } from './login-routes.ts'
 const tag = 'Agent'
 
 /**
- * Roots of host names: each allows the host and those below it; a leading `www.` or `*.` counts for nothing. Secrets are
- * typed only where the page, the element's frame and all frames around it, and the target of its form are within, and
- * while they are submitted, no request takes them elsewhere.
+ * Each entry permits a host and its subdomains. A leading `www.` or `*.` is ignored. Secrets are typed only if the
+ * page, the element's frame and all frames around it, and the target of its form are permitted. While secrets are
+ * submitted, requests to other hosts are stopped.
  */
 const AllowedDomains = z.array(z.string().max(253)).min(1).max(200)
 
-/** For each call, the time by which the page must have come to rest. What is late is told as `loading`. */
+/** The time in which the page must become idle. Otherwise its state is `loading`. */
 const WaitMilliseconds = z.int().min(0).max(60_000)
 
 const maxValueLength = 4_096
 
-/** What has become of an action; the page is the one after it. */
+/** The result of an action, with the page after it. */
 const LoginOutcome = z.object({
   /**
    * - `done`: the values were typed and submitted, or the choice was pressed.
-   * - `stale`: the page is not the one of `page_key` any longer. Nothing was done.
+   * - `stale`: the page of `page_key` has changed. Nothing was done.
    * - `unknown_ref`: the page has no such field or choice. Nothing was done.
-   * - `domain_not_allowed`: an element or its form belongs to a host outside (nothing was typed), or the page was about to
-   *   send a secret to one (the request was stopped). `page.denied_hosts` names it.
+   * - `domain_not_allowed`: an element or its form belongs to a host that is not permitted (nothing was typed), or the
+   *   page was about to send a secret to such a host (the request was stopped). `page.denied_hosts` contains it.
    * - `already_typed`: this password was typed on this site before. Nothing was done.
-   * - `not_typed`: the page took the element away or did not accept the text. `typed` says whether any of it was entered.
+   * - `not_typed`: the page removed the element or did not accept the text. `typed` says whether any of it was entered.
    */
   outcome: z.enum(['done', 'stale', 'unknown_ref', 'domain_not_allowed', 'already_typed', 'not_typed']),
-  /** Whether any value has come into the page. */
+  /** Whether any value was entered in the page. */
   typed: z.boolean(),
   page: LoginPage,
 })
 export type LoginOutcome = z.infer<typeof LoginOutcome>
 
 /**
- * Opens the login page of the domain in the tab that a person sees: `login_url`, or what links of the home page and
- * well-known paths lead to. Forgets what it knew of an earlier login. Where the browser is logged in already, it says so.
+ * Opens the login page of the domain in the visible tab: `login_url`, or a page found by links of the home page and by
+ * well-known paths. Discards the state of an earlier login. Reports a browser that is already logged in.
  */
 export const openLogin = defineEndpoint({
   operationId: 'openLogin',
@@ -57,7 +57,7 @@ export const openLogin = defineEndpoint({
 })
 export type OpenLoginRequest = z.output<typeof openLogin.body & {}>
 
-/** The page at rest. With `page_key`, waits up to `wait_ms` until it is another one than that. */
+/** Returns the page when it is idle. With `page_key`, waits up to `wait_ms` for a page with another key. */
 export const observeLogin = defineEndpoint({
   operationId: 'observeLogin',
   ...loginRoutes.observeLogin,
@@ -77,8 +77,8 @@ export const observeLogin = defineEndpoint({
 export type ObserveLoginRequest = z.output<typeof observeLogin.body & {}>
 
 /**
- * Types values into fields, presses the button of their form (or the choice of `press`), and waits for what comes. A page
- * key is good for one submit: a second one with the same key is `stale`, so that a repeated call types nothing.
+ * Types values into fields, presses the button of their form (or the choice in `press`), and waits for the next page. A
+ * page key permits one submit: a second one with the same key is `stale`, so a repeated call types nothing.
  */
 export const submitLogin = defineEndpoint({
   operationId: 'submitLogin',
@@ -94,7 +94,7 @@ export const submitLogin = defineEndpoint({
       .min(1)
       .max(maxLoginFields),
     press: z.string().max(40).optional(),
-    /** A person has entered the values for this page: the same password may be typed again. */
+    /** A person has entered the values for this page, so the same password may be typed again. */
     is_new_input: z.boolean().default(false),
     timeout_ms: WaitMilliseconds.default(30_000),
   }),
@@ -104,7 +104,7 @@ export const submitLogin = defineEndpoint({
 })
 export type SubmitLoginRequest = z.output<typeof submitLogin.body & {}>
 
-/** Presses a choice and waits for what comes. */
+/** Presses a choice and waits for the next page. */
 export const chooseLogin = defineEndpoint({
   operationId: 'chooseLogin',
   ...loginRoutes.chooseLogin,
@@ -124,8 +124,8 @@ export const chooseLogin = defineEndpoint({
 export type ChooseLoginRequest = z.output<typeof chooseLogin.body & {}>
 
 /**
- * Says whether the browser is logged in: opens `url` (else the URL of the evidence, else the home page) and compares what
- * it finds with the evidence of the last login. Types and presses nothing.
+ * Checks whether the browser is logged in: opens `url` (or the URL of the evidence, or the home page) and compares the
+ * page with the evidence of the last login. Types and presses nothing.
  */
 export const checkLogin = defineEndpoint({
   operationId: 'checkLogin',
@@ -141,7 +141,7 @@ export const checkLogin = defineEndpoint({
     timeout_ms: WaitMilliseconds.default(30_000),
   }),
   reply: z.object({
-    /** `unknown`: the site does not answer as it should, or nothing tells. */
+    /** `unknown`: the site does not respond as expected, or the page is inconclusive. */
     logged_in: z.enum(['yes', 'no', 'unknown']),
     evidence: LoginEvidence,
     problem: z.string().max(100).optional(),

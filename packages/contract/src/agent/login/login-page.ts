@@ -1,17 +1,17 @@
 import { z } from 'zod'
 
-/** Pages write what they like: every text of them is cut to such a length, and every list too. */
+/** Limits of texts and lists from pages, which are untrusted. Longer ones are truncated. */
 export const maxLoginText = 300
 export const maxLoginFields = 20
 export const maxLoginChoices = 30
 
 const PageText = z.string().max(maxLoginText)
-/** Unique on its page, and valid as long as `page_key` is. */
+/** Unique on its page and valid as long as `page_key`. */
 const Ref = z.string().max(40)
 
 export const LoginFieldPurpose = z.enum([
   ...(['username', 'email', 'phone', 'password'] as const),
-  /** One-time codes; `code` where the page does not say which kind. */
+  /** One-time codes. `code` when the page does not name the kind. */
   ...(['totp', 'sms_code', 'email_code', 'code', 'backup_code'] as const),
   /** Anything else that the form requires, such as a tenant or a customer number. */
   'other',
@@ -20,7 +20,7 @@ export type LoginFieldPurpose = z.infer<typeof LoginFieldPurpose>
 
 export const LoginField = z.object({
   ref: Ref,
-  /** The name under which a value is kept: the same at the next login. Unique on its page. */
+  /** The name under which a value is stored, stable between logins. Unique on its page. */
   name: z.string().max(100),
   label: PageText,
   purpose: LoginFieldPurpose,
@@ -30,7 +30,7 @@ export const LoginField = z.object({
   is_rejected: z.boolean(),
   placeholder: PageText.optional(),
   hint: PageText.optional(),
-  /** The values that a list offers, with what it calls them. */
+  /** The values of a list, with their labels. */
   options: z
     .array(z.object({ value: PageText, label: PageText }))
     .max(50)
@@ -54,27 +54,27 @@ export const LoginChoice = z.object({
   kind: z.enum(['sso', 'mfa', 'method', 'account', 'terms', 'other']),
   label: PageText,
   description: PageText.optional(),
-  /** Of `mfa` and `method`. */
+  /** Set for `mfa` and `method`. */
   mfa_type: LoginMfaType.optional(),
-  /** Of `mfa`: where the code goes, as the page shows it (`•••• 42`). */
+  /** Set for `mfa`: where the code is sent, as the page shows it (`•••• 42`). */
   masked_destination: PageText.optional(),
-  /** Of `sso`: in lower case, such as `google`; `sso` where the page names none. */
+  /** Set for `sso`: in lower case, such as `google`. `sso` when the page names none. */
   provider: z.string().max(40).optional(),
   /** XPath, within the frame and the shadow tree of the element. */
   selector: z.string().max(1_000),
 })
 export type LoginChoice = z.infer<typeof LoginChoice>
 
-/** What is wrong, where the driver knows. The names are those of the flow's error codes. */
+/** The problem, if the login driver recognizes it. The names are error codes of flows. */
 export const LoginProblem = z.enum([
-  /** The site refuses what was submitted: a wrong password or user, a wrong or late code. */
+  /** The site rejects what was submitted: a wrong password or user, or a wrong or expired code. */
   ...(['credentials_invalid', 'code_rejected'] as const),
-  /** The site says no for now, or for good. */
+  /** The site denies the login temporarily or permanently. */
   ...(['account_locked', 'rate_limited', 'session_expired', 'website_error'] as const),
   ...(['bot_detected', 'captcha_blocked'] as const),
-  /** Only a passkey would do, and there is no other choice. */
+  /** The site accepts only a passkey. */
   'unsupported_auth_method',
-  /** The page, one of its frames, or where its form is sent, is outside `allowed_domains`. */
+  /** The page, one of its frames, or the target of its form is outside `allowed_domains`. */
   'domain_not_allowed',
   'login_form_not_found',
   /** The page could not be loaded. */
@@ -82,29 +82,29 @@ export const LoginProblem = z.enum([
 ])
 export type LoginProblem = z.infer<typeof LoginProblem>
 
-/** Why the driver takes a page for one of a logged-in user. Names of cookies only, never values. */
+/** Why the login driver considers the user logged in. Contains names of cookies, never values. */
 export const LoginEvidence = z.object({
   url: z.string().max(2_000),
   signs: z.array(z.string().max(100)).max(20),
-  /** Cookies that the login has set. */
+  /** Cookies that the login set. */
   cookies: z.array(z.string().max(200)).max(50),
 })
 export type LoginEvidence = z.infer<typeof LoginEvidence>
 
 export const LoginPage = z.object({
-  /** Names the page as it is now: documents, fields and choices. Changes with each submit and choice. */
+  /** Identifies the current state of the page: documents, fields and choices. Changes with each submit and choice. */
   page_key: z.string().max(100),
   url: z.string().max(2_000),
   title: PageText,
   /**
-   * - `form`: fields wait for values; there may be choices beside them.
-   * - `choice`: choices only.
-   * - `external_action`: a person has to act elsewhere; fields and choices may offer another way.
-   * - `logged_in`: `evidence` says why.
-   * - `captcha`: a challenge that is not solved stands in the way; the fields behind it are told.
-   * - `blocked`: the site keeps the browser or the account out; `problem` says how.
-   * - `error`: there is no way on; `problem` says why.
-   * - `loading`: the page has not come to rest in time.
+   * - `form`: fields wait for values. There may also be choices.
+   * - `choice`: only choices.
+   * - `external_action`: a person has to act elsewhere. Fields and choices may offer another way.
+   * - `logged_in`: `evidence` gives the reason.
+   * - `captcha`: an unsolved captcha blocks the page. `fields` contains the fields behind it.
+   * - `blocked`: the site rejects the browser or the account. `problem` gives the reason.
+   * - `error`: the login cannot continue. `problem` gives the reason.
+   * - `loading`: the page did not become idle in time.
    * - `not_found`: nothing on the page belongs to a login.
    */
   state: z.enum([
@@ -114,10 +114,10 @@ export const LoginPage = z.object({
   fields: z.array(LoginField).max(maxLoginFields),
   choices: z.array(LoginChoice).max(maxLoginChoices),
   problem: LoginProblem.optional(),
-  /** What the site says about an error, in its words. */
+  /** The error message of the site. */
   website_error: PageText.optional(),
   external_action_message: PageText.optional(),
-  /** The hosts outside of `allowed_domains` that the page would involve, with `domain_not_allowed`. */
+  /** Set with `domain_not_allowed`: the hosts outside `allowed_domains` that the page would involve. */
   denied_hosts: z.array(z.string().max(253)).max(10).optional(),
   evidence: LoginEvidence.optional(),
 })

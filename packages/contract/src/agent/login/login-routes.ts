@@ -1,6 +1,6 @@
 import type { Route } from '../../route.ts'
 
-/** What the agent answers about logins, without schemas, as in `agent-routes.ts`. */
+/** The agent's requests for logins. Without schemas, as in `agent-routes.ts`. */
 export const loginRoutes = {
   openLogin: { method: 'POST', path: '/login/open' },
   observeLogin: { method: 'POST', path: '/login/observe' },

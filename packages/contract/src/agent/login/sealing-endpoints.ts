@@ -6,7 +6,7 @@ const tag = 'Agent'
 
 const SealingKey = z.object({
   key_id: z.string().max(100),
-  /** The public half, a key of P-256. */
+  /** The public key, on the curve P-256. */
   jwk: z.object({
     kty: z.literal('EC'),
     crv: z.literal('P-256'),
@@ -17,17 +17,17 @@ const SealingKey = z.object({
 export type SealingKey = z.infer<typeof SealingKey>
 
 /**
- * JSON values as compact JWEs for a key of the agent. So no text of the agent's process ever contains one: it decrypts
- * them into bytes, which it overwrites when they are in the page.
+ * JSON values, encrypted as compact JWEs for a key of the agent. No string in the agent's process contains a value: the
+ * agent decrypts them to bytes and overwrites these when the page has them.
  */
 export const Sealed = z.object({ key_id: z.string().max(100), values: z.array(z.string()) })
 export type Sealed = z.infer<typeof Sealed>
 
-/** Makes a key for one request with sealed values. */
+/** Creates a key for one request with encrypted values. */
 export const makeSealingKey = defineEndpoint({
   operationId: 'makeSealingKey',
   ...agentRoutes.makeSealingKey,
-  summary: 'Make a key that values are encrypted with',
+  summary: 'Create a key to encrypt values with',
   tag,
   access: 'internal',
   reply: SealingKey,

@@ -28,7 +28,7 @@ export const linkAddresses = {
 export const agentLoopbackAddress = '127.98.116.104'
 
 export const machinePorts = {
-  /** Receives captured connections. No program of the machine can listen below port 1,024. */
+  /** Receives intercepted connections. No program of the machine can listen below port 1,024. */
   capture: 1,
   /** The DevTools port for programs of the machine. The agent rejects connections from Chromium here. */
   devTools: 9222,

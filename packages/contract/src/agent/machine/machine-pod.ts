@@ -1,16 +1,16 @@
 /*
- * A machine that is a pod: its two containers, the server that speaks to them, and the image agree on this. The file has
- * no schema, because programs of the pod load it at every start of a session.
+ * Shared by the two containers of a machine's pod, the server that connects to them, and the image. This file has no
+ * schema, because programs of the pod load it at every start of a session.
  */
 
-/** What a server may speak to in a pod, by ALPN, over TLS with certificates on both sides. */
+/** What a server can connect to in a pod. ALPN selects it, over TLS with certificates on both sides. */
 export const podProtocols = { agent: 'berth-agent', egress: 'berth-egress', supervisor: 'berth-supervisor' } as const
 export type PodProtocol = (typeof podProtocols)[keyof typeof podProtocols]
 
 export const podPorts = {
-  /** The only one that others can reach. */
+  /** The only port that is reachable from outside the pod. */
   servers: 8443,
-  /** On the loopback of the pod, which programs of the machine do not have. */
+  /** On the pod's loopback, which programs of the machine cannot reach. */
   agent: 8401,
   supervisor: 8402,
 } as const
@@ -26,10 +26,10 @@ export function machineIdentity(machineId: string): string {
 export const identityFiles = { authority: 'ca.crt', certificate: 'tls.crt', key: 'tls.key' } as const
 
 export const inPod = {
-  /** What the machine is started with: a `MachineSpec` as JSON. */
+  /** The `MachineSpec` of the machine, as JSON. */
   spec: '/run/berth/spec/spec.json',
   identity: '/run/berth/identity',
-  /** Shared by the containers: egress listens in it, and the machine can only read it. */
+  /** Shared by the containers: egress creates its sockets here, and the machine can only read the folder. */
   egress: '/run/berth/egress',
   /** The disk of the machine. */
   machine: '/var/lib/berth',

@@ -8,7 +8,7 @@ const errors = ['computer_action_failed'] as const
 /** Pixels from the top left corner of the screen. The agent checks the bounds, because it knows the screen size. */
 const Coordinate = z.int()
 
-/* What an action repeats or waits for is bounded: it holds up all others of its session. */
+/* Bounds repeats and waits: an action blocks all others of its session. */
 const Milliseconds = z.int().min(0).max(300_000)
 const WheelTicks = z.int().min(-10_000).max(10_000)
 const maxClicks = 1_000
@@ -35,7 +35,7 @@ export const ClickMouseRequest = z
       .int()
       .max(maxClicks)
       .default(1)
-      .meta({ description: 'Two make a double click. Below 1 it counts as 1.' }),
+      .meta({ description: '2 is a double click. Values below 1 count as 1.' }),
     hold_keys: HoldKeys,
   })
   .meta({ id: 'ClickMouseRequest' })
@@ -67,8 +67,8 @@ export const TypeTextRequest = z
     text: z.string(),
     delay: Milliseconds.optional().meta({
       description:
-        'Milliseconds between two keys; typing is then not smooth. Without `smooth: false` they become fewer for a ' +
-        `long text, so that it ends within ${maxTypingSeconds} s.`,
+        'Milliseconds between two keys; typing is then not smooth. Unless `smooth` is false, the delay is reduced for a ' +
+        `long text, so that typing takes at most ${maxTypingSeconds} s.`,
     }),
     smooth: z
       .boolean()
@@ -93,7 +93,7 @@ export const PressKeyRequest = z
       description: 'Key names of X11 (`Return`, `F5`, `a`), or a combination: `Ctrl+Shift+Tab`.',
     }),
     duration: Milliseconds.default(0).meta({
-      description: 'How long all keys are held down together. 0: they are pressed one after another.',
+      description: 'Milliseconds for which all keys are held down together. 0: they are pressed one after another.',
     }),
     hold_keys: HoldKeys,
   })
@@ -104,8 +104,10 @@ export const ScrollRequest = z
   .strictObject({
     x: Coordinate,
     y: Coordinate,
-    delta_x: WheelTicks.default(0).meta({ description: 'Ticks of the wheel: to the right, or to the left below 0.' }),
-    delta_y: WheelTicks.default(0).meta({ description: 'Ticks of the wheel: down, or up below 0.' }),
+    delta_x: WheelTicks.default(0).meta({
+      description: 'Ticks of the wheel: to the right, or to the left if negative.',
+    }),
+    delta_y: WheelTicks.default(0).meta({ description: 'Ticks of the wheel: down, or up if negative.' }),
     hold_keys: HoldKeys,
   })
   .meta({ id: 'ScrollRequest' })
@@ -121,7 +123,7 @@ export const DragMouseRequest = z
     button: z.enum(['left', 'middle', 'right']).default('left'),
     delay: Milliseconds.default(0).meta({ description: 'Pause between pressing the button and moving.' }),
     smooth: z.boolean().default(true),
-    duration_ms: z.int().min(50).max(10_000).optional().meta({ description: 'Of a smooth movement.' }),
+    duration_ms: z.int().min(50).max(10_000).optional().meta({ description: 'Duration of a smooth movement.' }),
     steps_per_segment: z.int().min(1).max(1_000).default(10).meta({ description: 'When `smooth` is false.' }),
     step_delay_ms: Milliseconds.default(50).meta({ description: 'When `smooth` is false.' }),
     hold_keys: HoldKeys,

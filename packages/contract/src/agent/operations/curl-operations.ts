@@ -20,7 +20,7 @@ export const CurlRequest = z
     headers: z
       .record(
         z.string().regex(headerName, { error: 'must be header names' }),
-        z.string().regex(headerValue, { error: 'must be a header: without line breaks' }),
+        z.string().regex(headerValue, { error: 'must be a header value without line breaks' }),
       )
       .default({})
       .meta({ description: 'Replace the headers of the browser with the same names.' }),
@@ -44,9 +44,8 @@ export const curl = defineOperation({
   operationId: 'curl',
   method: 'POST',
   path: '/curl',
-  summary: 'Send an HTTP request as the browser',
-  description:
-    'With its cookies, its TLS and headers, its proxy and its cache. Redirects are followed, cookies of the answer are kept.',
+  summary: 'Send an HTTP request from the browser',
+  description: 'Uses its cookies, TLS, headers, proxy and cache. Follows redirects and stores cookies of the response.',
   tag,
   category: 'control',
   body: CurlRequest,
@@ -61,7 +60,7 @@ function rawCurl(method: Method) {
     operationId: `rawCurl${method}`,
     method,
     path: '/curl/raw',
-    summary: 'Send this request as the browser',
+    summary: 'Send this request from the browser',
     tag,
     category: 'control',
     isPassThrough: true,
@@ -73,7 +72,7 @@ function rawCurl(method: Method) {
         .min(timeoutRange.least)
         .max(timeoutRange.most)
         .default(timeoutRange.default)
-        .meta({ description: 'The limit for the head of the response.' }),
+        .meta({ description: 'The time limit for the response headers.' }),
     }),
     ...(method !== 'GET' && method !== 'HEAD' && { bodyType: 'application/octet-stream' as const }),
     status: 200,

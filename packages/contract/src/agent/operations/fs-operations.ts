@@ -22,7 +22,7 @@ export const readFile = defineOperation({
   query: PathQuery,
   replyType: 'application/octet-stream',
   status: 200,
-  otherSuccesses: { 206: 'The range that was asked for.', 304: 'The file is the one that the caller has.' },
+  otherSuccesses: { 206: 'The requested range.', 304: 'The caller’s copy is current.' },
   errors: ['file_not_found', 'range_not_satisfiable'],
 })
 
@@ -115,8 +115,8 @@ export const setFilePermissions = defineOperation({
   path: '/fs/set_file_permissions',
   summary: 'Change the permissions and owner of a file or directory',
   description:
-    'An owner or group that the user of the session may not give a file to is left as it is; a name that the session ' +
-    'does not know is an error.',
+    'An owner or group that the user of the session must not assign is left unchanged. A name that does not exist in ' +
+    'the session is an error.',
   tag,
   category,
   body: PathBody.extend({
@@ -200,10 +200,10 @@ export const streamFileEvents = defineOperation(
   defineStream({
     operationId: 'streamFileEvents',
     path: '/fs/watch/{watch_id}/events',
-    summary: 'Stream the changes that a watch sees',
+    summary: 'Stream the changes of a watch',
     description:
-      'Changes wait in the watch until they are read, each by one reader. When there are too many, the newest are ' +
-      'dropped, and a `WRITE` of the watched path itself says so.',
+      'Changes are buffered until they are read, each by one reader. When the buffer is full, the newest changes are ' +
+      'dropped, and a `WRITE` of the watched path itself reports this.',
     tag,
     category,
     params: WatchParams,

@@ -14,7 +14,7 @@ const LogQuery = z
   .object({
     source: z.enum(['path', 'supervisor']),
     follow: QueryBoolean.default(true).meta({
-      description: 'True: what is written from now on. False: what has been written, and then the stream ends.',
+      description: 'True: lines that are written from now on. False: existing lines, after which the stream ends.',
     }),
     path: z.string().max(4096).optional().meta({ description: 'With `source=path`: an absolute path in the session.' }),
     supervisor_process: ServiceName.optional().meta({ description: 'With `source=supervisor`.' }),
@@ -30,7 +30,8 @@ export const streamLogs = defineOperation(
     operationId: 'streamLogs',
     path: '/logs/stream',
     summary: 'Follow a log',
-    description: 'An event for each line that is not empty. A file that cannot be read is told in one event.',
+    description:
+      'Sends an event for each line that is not empty. If the file cannot be read, one event gives the reason.',
     tag: 'Browser Logs',
     category: 'platform',
     query: LogQuery,

@@ -33,10 +33,10 @@ export type PageSnapshot = z.infer<typeof PageSnapshot>
 export const SnapshotRequest = z.strictObject({
   tab_id: Tab,
   changes: z.boolean().default(false).meta({
-    description: 'Only the lines that are new since the last snapshot of the tab (+), and those that have gone (-).',
+    description: 'Only the lines that were added (+) or removed (-) since the last snapshot of the tab.',
   }),
-  interactive: z.boolean().default(false).meta({ description: 'Only elements that one can use.' }),
-  max_chars: z.int().min(200).max(200_000).default(20_000).meta({ description: 'About four are a token.' }),
+  interactive: z.boolean().default(false).meta({ description: 'Only interactive elements.' }),
+  max_chars: z.int().min(200).max(200_000).default(20_000).meta({ description: 'One token is about four characters.' }),
 })
 export type SnapshotRequest = z.output<typeof SnapshotRequest>
 
@@ -65,7 +65,7 @@ export const TypeRequest = z.strictObject({
   tab_id: Tab,
   ref: Ref,
   text: z.string().max(maxTextLength),
-  append: z.boolean().default(false).meta({ description: 'Keep what is in the field.' }),
+  append: z.boolean().default(false).meta({ description: 'Keep the present text of the field.' }),
   submit: z.boolean().default(false).meta({ description: 'Press Enter afterwards.' }),
 })
 export type TypeRequest = z.output<typeof TypeRequest>
@@ -94,14 +94,14 @@ export type UploadRequest = z.output<typeof UploadRequest>
 export const WaitRequest = z
   .strictObject({
     tab_id: Tab,
-    text: z.string().min(1).max(1000).optional().meta({ description: 'Until the page shows this text.' }),
+    text: z.string().min(1).max(1000).optional().meta({ description: 'Waits until the page shows this text.' }),
     text_gone: z
       .string()
       .min(1)
       .max(1000)
       .optional()
-      .meta({ description: 'Until the page does not show it any more.' }),
-    url: z.string().min(1).max(1000).optional().meta({ description: 'Until the URL contains this.' }),
+      .meta({ description: 'Waits until the page no longer shows this text.' }),
+    url: z.string().min(1).max(1000).optional().meta({ description: 'Waits until the URL contains this text.' }),
     timeout_ms: Timeout,
   })
   .refine(({ text, text_gone, url }) => [text, text_gone, url].some((each) => each !== undefined), {
@@ -129,7 +129,7 @@ export const snapshotPage = defineOperation({
   operationId: 'snapshotPage',
   path: '/page/snapshot',
   summary: 'Read a page as assistive technology does',
-  description: 'With references for the other operations. Frames and open shadow trees are part of it.',
+  description: 'Contains references for the other operations. Includes frames and open shadow trees.',
   body: SnapshotRequest.default(SnapshotRequest.parse({})),
   reply: PageSnapshot,
   errors,
@@ -140,7 +140,7 @@ export const navigatePage = defineOperation({
   operationId: 'navigatePage',
   path: '/page/navigate',
   summary: 'Go to a URL, or in the history of a tab',
-  description: 'Answers when the document has loaded, or when the time is over.',
+  description: 'Responds when the document has loaded or the timeout has passed.',
   body: NavigateRequest,
   reply: Place.meta({ id: 'PagePlace' }),
   errors: [...errors, 'navigation_failed'],
@@ -151,7 +151,7 @@ export const clickElement = defineOperation({
   operationId: 'clickElement',
   path: '/page/click',
   summary: 'Click an element',
-  description: 'Scrolls it into view. Refuses an element that is covered, hidden or disabled.',
+  description: 'Scrolls it into view. Fails for an element that is covered, hidden or disabled.',
   body: ClickRequest,
   errors: elementErrors,
 })
@@ -233,7 +233,7 @@ export const listTabs = defineOperation({
   operationId: 'listTabs',
   path: '/page/tabs',
   summary: 'List the tabs',
-  description: 'The one in front comes first.',
+  description: 'The tab in front is first.',
   reply: z.object({ tabs: z.array(TabInfo) }),
   errors: [],
 })

@@ -47,7 +47,7 @@ export const ProcessSpawn = z
   .meta({ id: 'ProcessSpawnRequest' })
 export type ProcessSpawn = z.output<typeof ProcessSpawn>
 
-const ExitCode = z.int().meta({ description: '-1 after an end by a signal.' })
+const ExitCode = z.int().meta({ description: '-1 when a signal ended the program.' })
 
 export const ProcessResult = z
   .object({
@@ -91,9 +91,9 @@ export const executeCommand = defineOperation({
   operationId: 'executeCommand',
   method: 'POST',
   path: '/process/exec',
-  summary: 'Run a program and wait for its end',
+  summary: 'Run a program and wait until it exits',
   description:
-    'Answers when the program ends, whatever it leaves running. A caller who leaves before kills it, with all that it has started.',
+    'Responds when the program exits, even if its child processes still run. If the caller disconnects first, the program and everything it has started is killed.',
   tag,
   category: 'platform',
   body: ProcessCommand,
@@ -130,9 +130,9 @@ export const streamProcessOutput = defineOperation(
     ...oneProcess,
     operationId: 'streamProcessOutput',
     path: '/process/{process_id}/stdout/stream',
-    summary: 'Follow what a program writes',
+    summary: 'Follow the output of a program',
     description:
-      'Output waits for its reader: up to 1 MiB of it, and then the program waits. Several readers share it. The last event tells the exit code.',
+      'Up to 1 MiB of output is buffered until it is read; then the program blocks. Several readers share the output. The last event contains the exit code.',
     event: ProcessOutput,
     errors: ['process_not_found'],
   }),

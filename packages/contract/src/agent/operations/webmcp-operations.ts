@@ -130,7 +130,9 @@ export const AddCustomWebMcpTools = z.strictObject({
     .string()
     .min(1)
     .refine((source) => byteLength(source) <= maxSourceBytes, { error: `must have at most ${maxSourceBytes} bytes` })
-    .meta({ description: 'A JavaScript expression for a list of {kind, match: {url_patterns}, tool, execute}.' }),
+    .meta({
+      description: 'A JavaScript expression that evaluates to a list of {kind, match: {url_patterns}, tool, execute}.',
+    }),
   force_overwrite_namespace: z.boolean().default(false),
 })
 export type AddCustomWebMcpTools = z.infer<typeof AddCustomWebMcpTools>

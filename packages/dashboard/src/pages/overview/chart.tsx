@@ -21,7 +21,7 @@ const heightPixels = 180
 const halfHourSeconds = 1800
 const wholeSteps = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000]
 
-/** Values over time. Its colours are those of the theme; its label says the most of each. */
+/** Values over time, in the colours of the theme. The label names the maximum of each series. */
 export function Chart({ title, kind, times, series, textOf = String }: ChartProps) {
   const frame = useRef<HTMLDivElement>(null)
   useEffect(() => {
@@ -71,7 +71,7 @@ function draw(element: HTMLElement, { kind, times, series, textOf = String }: Om
     label,
     stroke: colourOf(colour),
     width: 2,
-    // A line around bars would mark the hours without any.
+    // A line around bars would also mark empty hours.
     ...(bars && { width: 0, fill: colourOf(colour), paths: bars, points: { show: false } }),
   })
   return new uPlot(
@@ -81,7 +81,7 @@ function draw(element: HTMLElement, { kind, times, series, textOf = String }: Om
       legend: { show: false },
       cursor: { show: false },
       scales: {
-        // The first and the last bar are drawn whole.
+        // Draws the first and the last bar completely.
         x: { range: (_chart, first, last) => [first - halfHourSeconds, last + halfHourSeconds] },
         y: { range: (_chart, _least, most) => [0, Math.max(1, most * 1.1)] },
       },
@@ -96,7 +96,7 @@ function draw(element: HTMLElement, { kind, times, series, textOf = String }: Om
   )
 }
 
-/** Local time, and no date: it is the last day. */
+/** Local time without a date, because the chart shows the last day. */
 function hoursOf(_chart: uPlot, seconds: readonly number[]): string[] {
   return seconds.map((second) => new Date(second * 1000).toLocaleTimeString(undefined, { hour: 'numeric' }))
 }

@@ -7,7 +7,7 @@ type Finding = NonNullable<Overview['findings']>[number]
 const tones = { ok: 'good', warning: 'warn', failure: 'bad' } as const
 const order: readonly Finding['state'][] = ['failure', 'warning', 'ok']
 
-/** What the doctor finds on the host: what has to be mended is first, and what is well is folded up. */
+/** The doctor's findings: problems first, passed checks collapsed. */
 export function Findings({ findings }: { readonly findings: readonly Finding[] }) {
   const sorted = findings.toSorted((one, other) => order.indexOf(one.state) - order.indexOf(other.state))
   const faults = sorted.filter(({ state }) => state !== 'ok')

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { auditPeriod } from './audit-period.ts'
 
-test('the period of the audit log is never longer than the server permits, however the clock goes on', () => {
+test('the period of the audit log is never longer than the server permits, even while the clock advances', () => {
   let time = Date.parse('2026-01-31T12:00:00Z')
 
   const { start, end } = auditPeriod(() => {

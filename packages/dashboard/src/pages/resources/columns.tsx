@@ -2,7 +2,7 @@ import { Badge } from '../../components/feedback.tsx'
 import { Age } from '../../components/format.tsx'
 import { columns, values } from '../../strings/lists.ts'
 
-/** When an item was made. */
+/** When an item was created. */
 export const age = <Item extends { readonly created_at: string }>() => ({
   title: columns.age,
   value: ({ created_at }: Item) => <Age since={created_at} />,
@@ -10,7 +10,7 @@ export const age = <Item extends { readonly created_at: string }>() => ({
 
 export const used = (at: string | null | undefined) => (at ? <Age since={at} /> : values.never)
 
-/** A state in its colour. */
+/** A state with its colour. */
 export const toned = (text: string) => {
   const good = ['available', 'running', 'succeeded', 'active']
   const bad = ['unavailable', 'failed']

@@ -20,11 +20,11 @@ interface ItemDialogProps {
   readonly resource: Resource
   readonly open: OpenDialog
   readonly onClose: () => void
-  /** With what is shown afterwards, if anything. */
+  /** Called with the text to show afterwards, if any. */
   readonly onDone: (text?: string) => void
 }
 
-/** What is open above a list. */
+/** The open dialog of a list. */
 export function ItemDialog({ resource, open, onClose, onDone }: ItemDialogProps) {
   const { one, create, createdText, update, initial, settings, keyOf, nameOf } = resource
   const save = { submitLabel: common.save, onClose, onDone: () => onDone() }
@@ -86,7 +86,7 @@ interface ItemSettingsProps {
   readonly onDone: () => void
 }
 
-/** Shows settings of an item as they are, and changes them. */
+/** Shows settings of an item and changes them. */
 function ItemSettings({ settings: { label, get, update }, name, id, ...rest }: ItemSettingsProps) {
   const params = paramsOf(id)
   const current = useQuery({

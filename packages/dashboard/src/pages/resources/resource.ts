@@ -6,7 +6,7 @@ import type { z } from 'zod'
 // biome-ignore lint/suspicious/noExplicitAny: endpoints of all resources are kept in one list.
 type AnyEndpoint = Endpoint<any, any, any, any>
 
-/** An item of a resource whose list is not known. */
+/** An item of a resource whose type is unknown. */
 export type Item = never
 
 type ItemOf<List extends AnyEndpoint> =
@@ -17,7 +17,7 @@ export interface Column<Item> {
   readonly value: (item: Item) => ReactNode
 }
 
-/** Something else that can be done with an item, and what of the response is shown. */
+/** Another action for an item, and the part of the response to show. */
 export interface Action<Item> {
   readonly label: string
   readonly endpoint: AnyEndpoint
@@ -26,7 +26,7 @@ export interface Action<Item> {
   readonly isOffered?: (item: Item) => boolean
 }
 
-/** Another way to make an item than the endpoint that creates it. */
+/** Another way to create an item than its create endpoint. */
 export interface OtherCreate {
   readonly label: string
   readonly schema: z.ZodType
@@ -40,7 +40,7 @@ export interface Settings {
   readonly update: AnyEndpoint
 }
 
-/** All that a page of a kind of resource needs to know. The forms come from the endpoints. */
+/** The description of a resource for its page. The forms come from the endpoints. */
 export interface Resource<List extends AnyEndpoint = AnyEndpoint> {
   readonly path: ListName
   readonly title: string
@@ -49,25 +49,25 @@ export interface Resource<List extends AnyEndpoint = AnyEndpoint> {
   /** The page of /docs/guides about it. */
   readonly guide: string
   readonly list: List
-  /** What the list is always asked for. */
+  /** Query parameters of every request for the list. */
   readonly query?: () => Readonly<Record<string, unknown>>
-  /** The parameter of the list that finds text. */
+  /** The query parameter for a text search. */
   readonly searchBy?: string
   readonly columns: readonly Column<ItemOf<List>>[]
   readonly keyOf: (item: ItemOf<List>) => string
   readonly nameOf: (item: ItemOf<List>) => string
   readonly create?: AnyEndpoint
-  /** What is shown of a new item, once. */
+  /** Text to show once for a new item. */
   readonly createdText?: (reply: never) => string | undefined
   readonly update?: AnyEndpoint
   readonly initial?: (item: ItemOf<List>) => Readonly<Record<string, unknown>>
   readonly otherCreates?: readonly OtherCreate[]
   readonly settings?: Settings
-  /** A page of an item, behind its name. */
+  /** The page of an item, linked from its name. */
   readonly page?: { readonly label: string; readonly to: '/vaults/$vault' | '/webhooks/$webhook' }
   readonly remove?: AnyEndpoint
   readonly actions?: readonly Action<ItemOf<List>>[]
-  /** A file of an item. */
+  /** A file to download for an item. */
   readonly file?: { readonly endpoint: AnyEndpoint; readonly name: (item: ItemOf<List>) => string }
   /** A stream of an item whose events have messages. */
   readonly log?: AnyEndpoint
@@ -77,12 +77,12 @@ export function defineResource<List extends AnyEndpoint>(resource: Resource<List
   return resource as unknown as Resource
 }
 
-/** Endpoints name their one parameter differently. */
+/** Converts an item's key to parameters: endpoints name their only parameter differently. */
 export function paramsOf(key: string) {
   return { id: key, id_or_name: key }
 }
 
-/** A request with a file: members of objects are written as `env_vars[NAME]`. */
+/** A request with a file: members of objects are named like `env_vars[NAME]`. */
 export function formDataOf(value: unknown): FormData {
   const form = new FormData()
   for (const [name, part] of Object.entries(value as object)) {

@@ -4,7 +4,7 @@ import { organizationResources } from './organization-resources.tsx'
 import type { Resource } from './resource.ts'
 import { secretResources } from './secret-resources.tsx'
 
-/** Each page of the menu behind the sessions, but for those with pages of their own. A new resource is one more entry. */
+/** The resources in the menu, except those with pages of their own. A new resource is one more entry. */
 export const resources: readonly Resource[] = [
   ...browserResources,
   ...appResources,

@@ -10,7 +10,7 @@ export const StoreExtension = z.object({
   name: ExtensionName.optional(),
 })
 
-/** Fetches the extension from the store, and stores it in berth. */
+/** Downloads the extension from the store and uploads it to berth. */
 export async function addFromStore({ url, name }: z.output<typeof StoreExtension>): Promise<unknown> {
   const archive = await callFile(downloadFromChromeStore, { query: { url } })
   const form = new FormData()

@@ -10,7 +10,7 @@ const [LinkRequest, AgentcardRequest] = VaultProviderConfigCreateRequest.options
 const LinkForm = LinkRequest.omit({ provider: true })
 const AgentcardForm = AgentcardRequest.omit({ provider: true })
 
-/** A form for each provider: they ask for different credentials. */
+/** A form per provider, because each has different credentials. */
 export const newProviderConfigs: readonly OtherCreate[] = [
   {
     label: actions.newLinkConfig,

@@ -9,13 +9,13 @@ const rowPixels = 26
 interface EventListProps {
   readonly events: readonly TelemetryEnvelope[]
   readonly label: string
-  /** Marked, and kept in sight. */
+  /** Highlighted and scrolled into view. */
   readonly current?: number | undefined
   readonly actionOf?: (event: TelemetryEnvelope) => ReactNode
   readonly onPick?: (event: TelemetryEnvelope) => void
 }
 
-/** Events line by line; only those in sight are drawn. A line opens to show all of its event. */
+/** Events as lines; only visible ones are rendered. A line expands to show the whole event. */
 export function EventList({ events, label, current, actionOf, onPick }: EventListProps) {
   const frame = useRef<HTMLDivElement>(null)
   const [open, setOpen] = useState<TelemetryEnvelope>()
@@ -69,7 +69,7 @@ export function EventList({ events, label, current, actionOf, onPick }: EventLis
   )
 }
 
-/** A picture as text is of no use to a reader. */
+/** An image as text is useless to a reader. */
 function shortened({ seq, event }: TelemetryEnvelope): object {
   const { png, ...data } = event.data ?? {}
   return { seq, ...event, data: png === undefined ? data : { ...data, png: '…' } }

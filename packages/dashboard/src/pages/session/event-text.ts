@@ -2,7 +2,7 @@ import type { TelemetryEvent } from '@berth/contract/telemetry/telemetry-event.t
 
 type Data = Readonly<Record<string, unknown>>
 
-/** The one line that tells an event. */
+/** A one-line summary of an event. */
 export function eventText({ type, data = {} }: TelemetryEvent): string {
   const text = summaryOf(type, data)
   return text === '' ? nameOf(type) : `${nameOf(type)}: ${text}`.slice(0, 300)
@@ -34,7 +34,7 @@ export function millisecondsOf({ ts }: TelemetryEvent): number {
   return ts / 1000
 }
 
-/** With milliseconds: events of one second belong in an order. */
+/** With milliseconds, because the order within a second matters. */
 export function clockText({ ts }: TelemetryEvent): string {
   return new Date(ts / 1000).toISOString().slice(11, 23)
 }

@@ -36,7 +36,7 @@ export function LiveView({ id, title, viewport: { width, height } }: LiveViewPro
   )
 }
 
-/** berth is where this page came from, whatever address it gives to clients. */
+/** Uses the origin of this page, because berth may give clients another address. */
 export function onThisOrigin(url: string): string {
   const { pathname, search } = new URL(url)
   return pathname + search

@@ -11,7 +11,7 @@ export function useReplays(id: string) {
   })
 }
 
-/** The finished recording that shows this moment, if there is one. */
+/** The finished recording that contains this time, if any. */
 export function seekTo(replays: readonly BrowserReplay[], at: number): BrowserReplay | undefined {
   return replays.find(({ started_at, finished_at }) => {
     if (started_at === null || finished_at === null) return false
@@ -19,7 +19,7 @@ export function seekTo(replays: readonly BrowserReplay[], at: number): BrowserRe
   })
 }
 
-/** What the page of a recording plays. */
+/** The video of a recording's page. */
 export function videoUrl({ replay_view_url }: BrowserReplay): string {
   const { pathname, search } = new URL(replay_view_url)
   return pathname.replace(/view$/, 'video') + search

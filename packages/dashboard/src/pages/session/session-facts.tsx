@@ -4,7 +4,7 @@ import { CopyButton } from '../../components/copy-button.tsx'
 import { durationText, timeText } from '../../components/format.tsx'
 import { words } from '../../strings/session.ts'
 
-/** What a session is, below its screen. */
+/** Properties of a session, below its screen. */
 export function SessionFacts({ session }: { readonly session: Browser }) {
   const { session_id: id, created_at, viewport, timeout_seconds, profile, pool, proxy, start_url, tags } = session
   const facts: readonly (readonly [title: string, value: ReactNode])[] = [

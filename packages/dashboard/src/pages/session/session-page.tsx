@@ -59,7 +59,7 @@ export function SessionPage() {
         <Pending query={session} />
       </>
     )
-  // One session has one state of the page.
+  // Each session has its own component state.
   return <OneSession key={id} session={session.data} />
 }
 
@@ -126,7 +126,7 @@ function SessionHeader({ session }: { readonly session: Browser }) {
     mutationFn: () => call(deleteBrowser, { params: { id_or_name: id } }),
     onSuccess: () => {
       setOpen(undefined)
-      // Another server tells nothing of it.
+      // Another server does not report its events here.
       return queries.invalidateQueries({ queryKey: ['session', id] })
     },
   })

@@ -5,7 +5,7 @@ import { useEffect, useState } from 'react'
 import { callPage, follow } from '../../api/client.ts'
 import { keepFollowing } from '../../api/keep-following.ts'
 
-/** Older ones are dropped, so that a session that runs for days does not fill the memory of the page. */
+/** Older ones are dropped, so that a session that runs for days does not fill the page's memory. */
 const maxEvents = 5_000
 const maxPages = 100
 const gatherMilliseconds = 200
@@ -15,7 +15,7 @@ export interface Telemetry {
   readonly isLoading: boolean
 }
 
-/** The events of a session: while it runs as they happen, and after its end those that are stored. */
+/** The events of a session: live while it runs, and the stored ones after its end. */
 export function useTelemetry({ session_id: id, created_at, deleted_at }: Browser): Telemetry {
   const [telemetry, setTelemetry] = useState<Telemetry>({ events: [], isLoading: true })
   const hasEnded = deleted_at !== undefined
@@ -42,9 +42,10 @@ export function useTelemetry({ session_id: id, created_at, deleted_at }: Browser
       read(follow(streamTelemetry, { params: { id_or_name: id }, query: { replay: 'all' }, signal }))
     setTelemetry({ events: [], isLoading: true })
     if (hasEnded) {
-      read(readStored(id, created_at, leaving.signal)).catch(() => show(false)) // The page goes, or nothing was kept.
+      // The page is closing, or nothing was stored.
+      read(readStored(id, created_at, leaving.signal)).catch(() => show(false))
     } else void keepFollowing(leaving.signal, readRunning)
-    // A stream without events is no reason to wait.
+    // Do not wait longer for a stream without events.
     timer = setTimeout(() => show(false), gatherMilliseconds)
     return () => {
       clearTimeout(timer)

@@ -50,7 +50,7 @@ export function EditSession({ session, onClose }: { readonly session: Browser; r
   )
 }
 
-/** The same call by the SDK, in the language that is chosen. */
+/** The same call with the SDK, in the chosen language. */
 function Snippet({ request }: { readonly request: object }) {
   const [language, setLanguage] = useState<keyof typeof createSnippets>('TypeScript')
   const text = createSnippets[language](request, location.origin)
@@ -75,7 +75,7 @@ function Snippet({ request }: { readonly request: object }) {
   )
 }
 
-/** Only what is other than before: an unchanged viewport would be refused while somebody watches. */
+/** Sends only changed fields: an unchanged viewport would be refused while somebody watches. */
 function changesOf(before: Record<string, unknown>, value: Record<string, unknown>): Record<string, unknown> {
   const isSame = (key: string) => JSON.stringify(before[key]) === JSON.stringify(value[key])
   return Object.fromEntries(Object.entries(value).filter(([key]) => !isSame(key)))

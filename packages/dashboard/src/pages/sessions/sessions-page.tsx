@@ -20,7 +20,7 @@ const rowPixels = 76
 const headPixels = 42
 const pageSize = 100
 
-/** Which of the sessions of a project are shown: the address of the page says it. */
+/** The sessions to show, according to the address of the page. */
 function useSessions() {
   const { query, status = 'active', tags } = route.useSearch()
   return useInfiniteQuery({
@@ -136,7 +136,7 @@ interface SessionRowsProps {
   readonly list: Pick<ReturnType<typeof useSessions>, 'hasNextPage' | 'isFetching' | 'isError' | 'fetchNextPage'>
 }
 
-/** Only the rows that are in sight are drawn, and the next page is loaded when its rows come into sight. */
+/** Renders only visible rows, and loads the next page when its rows become visible. */
 function SessionRows({ sessions, chosen, onChoose, onEdit, list }: SessionRowsProps) {
   const frame = useRef<HTMLDivElement>(null)
   const rows = useVirtualizer({
@@ -150,7 +150,7 @@ function SessionRows({ sessions, chosen, onChoose, onEdit, list }: SessionRowsPr
   const isAtEnd = (shown.at(-1)?.index ?? 0) >= sessions.length - 10
   const { hasNextPage, isFetching, isError, fetchNextPage } = list
   useEffect(() => {
-    // After a failure a person says when.
+    // After a failure the user decides when to retry.
     if (isAtEnd && hasNextPage && !isFetching && !isError) void fetchNextPage()
   }, [isAtEnd, hasNextPage, isFetching, isError, fetchNextPage])
 
@@ -214,7 +214,7 @@ interface SessionRowProps {
   readonly onEdit: (session: Browser) => void
 }
 
-/** Drawn once while its session is the same, however far the list is scrolled. */
+/** Memoized, so that scrolling does not render unchanged sessions again. */
 const SessionRow = memo(function SessionRow(props: SessionRowProps) {
   const { session, index, start, isChosen, onChoose, onEdit } = props
   const { session_id: id, name } = session
@@ -286,7 +286,7 @@ function DeleteSessions({
       await Promise.all([work(), work(), work(), work()])
     },
     onSuccess: onClose,
-    // Another server tells nothing of it.
+    // Another server does not report its events here.
     onSettled: () => queries.invalidateQueries({ queryKey: ['sessions'] }),
   })
   return (
@@ -301,7 +301,7 @@ function DeleteSessions({
   )
 }
 
-/** `env=prod, team=qa` as pairs. What has no value yet is still being typed. */
+/** Parses `env=prod, team=qa`. A tag without a value is still being typed. */
 function pairsOf(text: string | undefined): Record<string, string> | undefined {
   const pairs = (text ?? '')
     .split(',')

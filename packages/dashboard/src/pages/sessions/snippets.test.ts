@@ -14,7 +14,7 @@ const request = {
   viewport: { width: 1, height: 2 },
 }
 
-test('the snippet in TypeScript says what the form says', async () => {
+test('the TypeScript snippet matches the form', async () => {
   const text = createSnippets.TypeScript(request, 'http://127.0.0.1:1')
   const argument = text.slice(text.indexOf('create(') + 'create'.length)
 
@@ -24,7 +24,7 @@ test('the snippet in TypeScript says what the form says', async () => {
   assert.match(text, /baseURL: 'http:\/\/127\.0\.0\.1:1'/)
 })
 
-test('the snippet in Python says what the form says', async () => {
+test('the Python snippet matches the form', async () => {
   const text = createSnippets.Python(request, 'http://127.0.0.1:1')
   const call = text.slice(text.indexOf('create(') + 'create'.length)
 
@@ -35,7 +35,7 @@ test('the snippet in Python says what the form says', async () => {
   assert.deepEqual(JSON.parse(stdout), request)
 })
 
-test('a form that says nothing calls without anything', () => {
+test('an empty form results in a call without arguments', () => {
   assert.match(createSnippets.TypeScript({}, 'http://berth.test'), /create\(\{\}\)$/)
   assert.match(createSnippets.Python({}, 'http://berth.test'), /create\(\)$/)
 })

@@ -1,6 +1,6 @@
 type Language = 'TypeScript' | 'Python'
 
-/** The call of the official SDK that creates the same session as a form. */
+/** The official SDK's call that creates the same session as a form. */
 export const createSnippets: Readonly<Record<Language, (request: object, origin: string) => string>> = {
   TypeScript: (request, origin) => `import Kernel from '@onkernel/sdk'
 

@@ -5,12 +5,12 @@ import { useEffect, useState } from 'react'
 import { callFile } from '../../api/client.ts'
 import { words } from '../../strings/sessions.ts'
 
-/** Rows that are scrolled past ask for no picture. */
+/** Rows that are scrolled past load no picture. */
 const restMilliseconds = 200
-/** Of a row that stays in sight of somebody who looks. Nothing else is asked for again and again: a screen tells nobody that it changes. */
+/** For a row that stays visible. This is the only polling of the page, because a screen does not report changes. */
 const refreshMilliseconds = 15_000
 
-/** The screen of a session, taken when its row has come into sight and stays there. */
+/** The screen of a session, loaded when its row stays visible. */
 export function Thumbnail({ session: { session_id: id, deleted_at } }: { readonly session: Browser }) {
   const [isStaying, setStaying] = useState(false)
   useEffect(() => {

@@ -27,7 +27,7 @@ const route = getRouteApi('/shell/vaults/$vault')
 
 type Open = { readonly kind: 'create' } | { readonly kind: 'events' | 'remove'; readonly item: VaultItem }
 
-/** The items of a vault: which values they have, and never the values. */
+/** The items of a vault: which fields they have, but never their values. */
 export function VaultPage() {
   const { vault: id } = route.useParams()
   const [open, setOpen] = useState<Open>()

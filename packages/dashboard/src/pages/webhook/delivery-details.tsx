@@ -14,7 +14,7 @@ interface DeliveryDetailsProps {
   readonly onClose: () => void
 }
 
-/** Each attempt of a delivery, and what was sent. */
+/** The attempts of a delivery, and the payload. */
 export function DeliveryDetails({ delivery, onClose }: DeliveryDetailsProps) {
   const { id, webhook_id, event_type } = delivery
   const details = useQuery({

@@ -15,7 +15,7 @@ import { DeliveryDetails } from './delivery-details.tsx'
 
 const route = getRouteApi('/shell/webhooks/$webhook')
 
-/** What was sent to a webhook, and how it answered. */
+/** The deliveries of a webhook and their responses. */
 export function WebhookPage() {
   const { webhook: id } = route.useParams()
   const { status } = route.useSearch()

@@ -8,15 +8,15 @@ import type { OutboundGuard } from '../../outbound/outbound-guard.ts'
 const limitMilliseconds = 5_000
 const maxBytes = 256 * 1024
 const freshMilliseconds = 10 * 60 * 1000
-/** Tokens with unknown keys make berth ask again, and not more often than this. */
+/** Tokens with unknown keys make berth request the keys again, but not more often than this. */
 const cooldownMilliseconds = 5_000
 
 const Metadata = z.object({ issuer: z.string(), jwks_uri: z.url({ protocol: /^https?$/ }) })
 
-/** The issuer cannot be asked for its keys, so nothing can be said about a token. */
+/** The issuer's keys are not available, so a token can be neither accepted nor rejected. */
 export class IssuerUnavailable extends Error {}
 
-/** The signing keys of an issuer, found by its metadata, through the guard. */
+/** The signing keys of an issuer. Finds them by the issuer's metadata and connects through the guard. */
 export class IssuerKeys {
   readonly #issuer: string
   readonly #guard: OutboundGuard
@@ -46,7 +46,7 @@ export class IssuerKeys {
     })
   }
 
-  /** OpenID Connect puts the path behind that of the issuer, and OAuth (RFC 8414) before it. */
+  /** OpenID Connect appends the well-known path to the path of the issuer. OAuth (RFC 8414) inserts it before. */
   async #findKeySet(): Promise<string> {
     const { origin, pathname } = new URL(this.#issuer)
     const path = pathname.replace(/\/$/, '')
@@ -68,7 +68,7 @@ export class IssuerKeys {
     try {
       return await guardedGet(address, { guard: this.#guard, limitMilliseconds, maxBytes })
     } catch (cause) {
-      throw new IssuerUnavailable(`${address} does not answer: ${(cause as Error).message}`, { cause })
+      throw new IssuerUnavailable(`${address} does not respond: ${(cause as Error).message}`, { cause })
     }
   }
 }

@@ -1,21 +1,21 @@
 import { idPattern, type OrganizationId } from '@berth/contract/common/ids.ts'
 import { StartError } from '../../start-error.ts'
 
-/** How tokens of the operator's own issuer are accepted beside API keys. */
+/** How tokens of the operator's issuer are accepted in addition to API keys. */
 export interface OAuthConfig {
-  /** Exactly as in the claim `iss`. */
+  /** Must equal the claim `iss`. */
   readonly issuer: string
-  /** What the claim `aud` must contain. */
+  /** Must be contained in the claim `aud`. */
   readonly audience: string
-  /** The organization of every token, or the claim that names it. */
+  /** The organization of every token, or the claim that contains it. */
   readonly organization: { readonly id: OrganizationId } | { readonly claim: string }
-  /** The claim that restricts a token to a project. Absent: tokens act for the whole organization. */
+  /** The claim that restricts a token to a project. When absent, tokens are valid for the whole organization. */
   readonly projectClaim: string | undefined
 }
 
 const others = ['AUDIENCE', 'ORGANIZATION', 'ORGANIZATION_CLAIM', 'PROJECT_CLAIM'].map((name) => `BERTH_OAUTH_${name}`)
 
-/** Undefined: OAuth is off. */
+/** Undefined when OAuth is disabled. */
 export function readOAuthConfig(
   text: (name: string) => string | undefined,
   publicUrl: string | undefined,
@@ -27,7 +27,7 @@ export function readOAuthConfig(
     return undefined
   }
   const audience = text('BERTH_OAUTH_AUDIENCE') ?? (publicUrl && `${publicUrl}/mcp`)
-  if (!audience) throw new StartError('BERTH_OAUTH_ISSUER needs BERTH_PUBLIC_URL, or else BERTH_OAUTH_AUDIENCE', 64)
+  if (!audience) throw new StartError('BERTH_OAUTH_ISSUER needs BERTH_PUBLIC_URL or BERTH_OAUTH_AUDIENCE', 64)
   return {
     issuer: issuerAddress(issuer),
     audience,

@@ -3,7 +3,7 @@ import { BerthError } from '@berth/contract/errors.ts'
 import { publicEndpoints } from '@berth/contract/index.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
-/** What a token of an issuer may be allowed. API keys are allowed all of it. */
+/** The scopes that a token can have. API keys have all of them. */
 export const oauthScopes = ['berth:browsers', 'berth:apps', 'berth:credentials', 'berth:organization'] as const
 export type OAuthScope = (typeof oauthScopes)[number]
 
@@ -18,12 +18,12 @@ const areas: Readonly<Record<OAuthScope, readonly string[]>> = {
 }
 const free = ['Authentication', 'Service']
 
-/** The scopes of which a caller needs every one. Undefined: no token is enough, whatever it holds. */
+/** The scopes that a caller needs, all of them. Undefined when no token suffices. */
 export function scopesFor({
   operationId,
   tag,
 }: Pick<Endpoint, 'operationId' | 'tag'>): readonly OAuthScope[] | undefined {
-  // The code of an app gets an API key of its project, and so all that the key can do.
+  // The code of an app gets an API key of its project, and thereby all rights of the key.
   if (operationId === 'createDeployment') return oauthScopes
   if (free.includes(tag)) return []
   if (tag === 'Browsers' || tag.startsWith('Browser ')) return ['berth:browsers']
@@ -33,13 +33,17 @@ export function scopesFor({
 
 const endpoints = new Map(publicEndpoints.map((endpoint) => [`${endpoint.method} ${endpoint.path}`, endpoint]))
 
-/** Throws unless the token of the caller, if it has one, holds what the route needs. Routes of no operation need a key. */
+/**
+ * Throws if the caller has a token without the scopes that the route needs. Routes that are no operations need an API
+ * key.
+ */
 export function requireScopes({ caller, method, routeOptions }: FastifyRequest, reply: FastifyReply): void {
   if (!caller?.token) return
   const path = (routeOptions.url ?? '').replaceAll(/:(\w+)/g, '{$1}')
   const endpoint = endpoints.get(`${method} ${path}`) ?? (method === 'HEAD' ? endpoints.get(`GET ${path}`) : undefined)
   const needed = endpoint && scopesFor(endpoint)
-  if (!needed) throw new BerthError('forbidden', { reason: 'This needs an API key. Tokens of an issuer do not do.' })
+  if (!needed)
+    throw new BerthError('forbidden', { reason: 'This needs an API key. Tokens of an issuer are not accepted.' })
   const { scopes } = caller.token
   const missing = needed.filter((scope) => !scopes.has(scope))
   if (missing.length === 0) return

@@ -11,7 +11,7 @@ import { IssuerKeys, IssuerUnavailable } from './issuer-keys.ts'
 import type { OAuthConfig } from './oauth-config.ts'
 import { type OAuthScope, oauthScopes } from './oauth-scopes.ts'
 
-/** Asymmetric ones alone: berth knows no secret of the issuer's. */
+/** Asymmetric algorithms only: berth shares no secret with the issuer. */
 const algorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA']
 const toleranceSeconds = 5
 /** The base64url parts of a token. API keys contain no dots. */
@@ -26,7 +26,7 @@ interface OAuthTokensOptions {
   readonly logger: Logger
 }
 
-/** Verifies access tokens of the operator's issuer (RFC 9068), and finds what they may act for. */
+/** Verifies access tokens of the operator's issuer (RFC 9068) and determines their organization and project. */
 export class OAuthTokens {
   readonly #options: OAuthTokensOptions
   readonly #issuerKeys: IssuerKeys
@@ -45,7 +45,7 @@ export class OAuthTokens {
     return tokenForm.test(bearer)
   }
 
-  /** Whether the bearer says so itself. Nothing is verified. */
+  /** Whether the token names the issuer. Nothing is verified. */
   isOfIssuer(bearer: string | undefined): boolean {
     try {
       return bearer !== undefined && OAuthTokens.isToken(bearer) && decodeJwt(bearer).iss === this.issuer
@@ -63,7 +63,7 @@ export class OAuthTokens {
     if (!owner) throw refusal('it names an organization that does not exist')
     return {
       ...owner,
-      // Not an id of a key: those have neither capitals nor colons.
+      // Not an id of a key: those contain neither capitals nor colons.
       keyId: `oauth:${sub}` as ApiKeyId,
       keyName: sub,
       expiresAt: null,
@@ -77,8 +77,8 @@ export class OAuthTokens {
     const { config, clock, logger } = this.#options
     const { issuer, audience } = config
     try {
-      // Before the keys are asked for, so that strangers' tokens send nothing to the issuer.
-      if (decodeJwt(token).iss !== issuer) throw refusal('it is of another issuer')
+      // Checked before the keys are requested, so that foreign tokens cause no requests to the issuer.
+      if (decodeJwt(token).iss !== issuer) throw refusal('it was issued by another issuer')
       const { payload } = await jwtVerify(token, this.#issuerKeys.find, {
         ...{ issuer, audience, algorithms, requiredClaims: ['exp', 'sub'] },
         clockTolerance: toleranceSeconds,
@@ -104,14 +104,14 @@ export class OAuthTokens {
   }
 }
 
-/** A token without the claim is refused: nothing is assumed that the issuer has not said. */
+/** A token without the claim is rejected. */
 function idIn(payload: JWTPayload, claim: string): string {
   const value = Object.hasOwn(payload, claim) ? payload[claim] : undefined
   if (typeof value === 'string' && idPattern.test(value)) return value
   throw refusal(`its claim ${claim} must be an id`)
 }
 
-/** `scp` is how some issuers spell it. */
+/** Some issuers use `scp`. */
 function scopesOf({ scope, scp }: JWTPayload): ReadonlySet<OAuthScope> {
   const given = scope ?? scp
   const names = typeof given === 'string' ? given.split(' ') : Array.isArray(given) ? given : []

@@ -19,10 +19,10 @@ interface FrontendOptions {
 }
 
 const answerLimitMilliseconds = 30_000
-/** The largest file has some megabytes. */
+/** The largest file has several megabytes. */
 const maxFileBytes = 32 * 1024 * 1024
 
-/** Content types are set here, whatever the agent says. */
+/** Content types are set here, regardless of what the agent sends. */
 const types: Readonly<Record<string, string>> = {
   html: 'text/html; charset=utf-8',
   js: 'text/javascript; charset=utf-8',

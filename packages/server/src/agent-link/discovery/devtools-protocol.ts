@@ -9,7 +9,7 @@ interface ProtocolFile {
 
 /**
  * The description of the DevTools protocol, for clients that request it without a token. It comes from the npm package
- * `devtools-protocol`, because no session may answer for another.
+ * `devtools-protocol`, because no session may respond on behalf of another.
  */
 export const devToolsProtocol: () => Promise<StaticResponse> = memoize(read)
 

@@ -30,7 +30,7 @@ export function mountLiveViewPage(app: FastifyInstance, { access, publicUrl }: L
     const { isReadOnly } = await access.admitViewer(readSessionCredentials(request.raw), named)
     const isWithoutInput = isReadOnlyView(request.url) || isReadOnly
     const { name } = await readScript()
-    // Relative to this page, whatever a proxy in front of berth has made of its address.
+    // Relative to this page, so that it also works behind a proxy that changes paths.
     const folder = pathOf(request.url).endsWith('/') ? '' : `${liveViewUpgrade.path.slice(1)}/`
     const { host } = new URL(publicUrlOf(request.raw, publicUrl))
     return reply
@@ -48,8 +48,8 @@ export function mountLiveViewPage(app: FastifyInstance, { access, publicUrl }: L
 }
 
 /**
- * Any page may frame it: `frame-ancestors *` would leave out those of apps and files.
- * Firefox does not count WebSockets among `'self'`.
+ * Any page may embed it: `frame-ancestors *` would exclude those of apps and files. Firefox does not include WebSockets
+ * in `'self'`.
  */
 function policyFor(host: string): string {
   return [

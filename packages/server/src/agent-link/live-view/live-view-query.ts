@@ -4,8 +4,8 @@ import { queryOf } from '@berth/runtime/http/query-string.ts'
 const parameter = 'readOnly'
 
 /**
- * Whether the address asks for a view without input. In doubt it does: one of several values suffices, in any spelling
- * of the name.
+ * Whether the address requests a view without input. Prefers read-only if in doubt: one of several values suffices, in
+ * any spelling of the name.
  */
 export function isReadOnlyView(url: string): boolean {
   const values = [...new URLSearchParams(queryOf(url))]

@@ -1,4 +1,4 @@
-/** A hash of it stands in the policy of the page. */
+/** The policy of the page contains its hash. */
 export const style = `
 html, body { margin: 0; height: 100%; overflow: hidden; background: #202124; }
 #screen { position: fixed; inset: 0; touch-action: none; user-select: none; }

@@ -10,7 +10,7 @@ const answerLimitMilliseconds = 30_000
 export interface HandshakeResponse {
   /** The subprotocol that the agent selected. */
   readonly protocol: string | undefined
-  /** The bytes after the head: the start of the WebSocket stream. */
+  /** The bytes after the headers: the start of the WebSocket stream. */
   readonly rest: Buffer
 }
 
@@ -21,8 +21,8 @@ interface Head {
 }
 
 /**
- * Reads an agent's response to a handshake and leaves the socket paused after it. A response that opens no WebSocket
- * becomes an error of berth, so that nothing from a compromised agent is passed on unchanged.
+ * Reads an agent's response to a handshake and pauses the socket after it. A response that opens no WebSocket becomes
+ * an error of berth, so that data of a compromised agent is never forwarded unchanged.
  */
 export async function readHandshakeResponse(agent: Duplex): Promise<HandshakeResponse> {
   const limit = setTimeout(() => agent.destroy(), answerLimitMilliseconds)
@@ -41,7 +41,7 @@ export async function readHandshakeResponse(agent: Duplex): Promise<HandshakeRes
 async function readHead(agent: Duplex): Promise<Head> {
   const bytes = await readUntil(agent, (read) => read.includes('\r\n\r\n') || read.length > maxHeadBytes)
   const end = bytes.indexOf('\r\n\r\n')
-  if (end === -1) throw new Error('the agent disconnected or sent a head that is too long')
+  if (end === -1) throw new Error('the agent disconnected or sent too many response headers')
   const [statusLine = '', ...lines] = bytes.toString('latin1', 0, end).split('\r\n')
   const status = Number(/^HTTP\/1\.1 (\d{3})(?: |$)/.exec(statusLine)?.[1])
   const headers = lines.map((line): [string, string] => {
@@ -51,7 +51,7 @@ async function readHead(agent: Duplex): Promise<Head> {
   return { status, headers: new Map(headers), rest: bytes.subarray(end + 4) }
 }
 
-/** The agent's refusals are JSON errors. Their message is shown to the owner of the session. */
+/** The agent's error responses are JSON. Their message is shown to the owner of the session. */
 async function refusalIn({ status, headers, rest }: Head, agent: Duplex): Promise<BerthError> {
   const length = Math.min(Number(headers.get('content-length') ?? 0), maxRefusalBytes)
   const body = await readUntil(agent, (read) => read.length >= length, rest)

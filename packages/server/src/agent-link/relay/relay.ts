@@ -44,7 +44,7 @@ export class Relay {
     this.#options = options
   }
 
-  /** Handles an upgrade of the server. */
+  /** Handles an upgrade request of the server. */
   readonly take = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     // An error affects only this connection.
     socket.on('error', () => socket.destroy())
@@ -60,7 +60,7 @@ export class Relay {
     for (const splice of this.#open) splice.close()
   }
 
-  /** Tells every client to connect again. The sessions continue. */
+  /** Tells every client to reconnect. The sessions continue. */
   restart(): void {
     for (const splice of this.#open) splice.restart()
   }
@@ -94,7 +94,7 @@ export class Relay {
     const credentials = readSessionCredentials(request)
     if (path !== liveViewUpgrade.path) return { session: await access.admit(credentials, sessionId), agentPath: path }
     const { session, isReadOnly } = await access.admitViewer(credentials, sessionId)
-    // The agent drops input, not the page: whoever opens the WebSocket without the page gets no more.
+    // The agent drops input, not the page, so a client that opens the WebSocket without the page gains nothing.
     const agentPath = isReadOnly || isReadOnlyView(request.url ?? '') ? readOnlyLiveViewUpgrade.path : path
     return { session, agentPath }
   }
@@ -106,7 +106,7 @@ export class Relay {
 
   #refuse(socket: Duplex, error: BerthError): void {
     if (error.status >= 500) {
-      this.#options.logger.error({ err: error.cause ?? error }, `a WebSocket was refused: ${error.code}`)
+      this.#options.logger.error({ err: error.cause ?? error }, `a WebSocket was rejected: ${error.code}`)
     }
     endWithResponse(socket, error.status, errorBody(error), retryHeaders(error))
   }
@@ -122,7 +122,7 @@ function upgradeTarget({ url = '' }: IncomingMessage): { readonly sessionId: str
 
 function agentPathOf(path: string): string | undefined {
   if (findUpgrade(agentUpgrades, path)) return path
-  // CDP beside a session of classic WebDriver, at the path that Selenium's clients use.
+  // CDP next to a session of classic WebDriver, at the path that Selenium clients use.
   const [, , command] = webDriverSessionPattern.exec(path) ?? []
   return command === seleniumCdpPath ? cdpUpgrade.path : undefined
 }

@@ -19,7 +19,7 @@ export interface ResponseHead {
   readonly headers: OutgoingHttpHeaders
 }
 
-/** Builds the head of the response to the caller, or returns undefined when the agent's own is not permitted. */
+/** Builds the response headers for the caller, or returns undefined when the agent's are not permitted. */
 export function responseHeadFor(
   operation: Operation,
   { statusCode: status = 0, headers }: IncomingMessage,

@@ -1,13 +1,13 @@
 import type { SessionId } from '@berth/contract/common/ids.ts'
 
 /**
- * The connections of callers to sessions of this server. A caller that has to be without its session loses them, also
- * those that are not admitted yet: whoever admits callers registers their connections before it decides.
+ * The connections of callers to sessions of this server. They are closed when a caller loses access to its session,
+ * including connections that are not authorized yet: register a connection before you authorize it.
  */
 export class SessionConnections {
   readonly #open = new Map<string, Set<() => void>>()
 
-  /** Until the disposal, `cut` is called when the callers of the session lose it. */
+  /** Until the disposal, `cut` is called when the callers lose the session. */
   add(session: string, cut: () => void): Disposable {
     const connections = this.#open.get(session) ?? new Set()
     this.#open.set(session, connections.add(cut))

@@ -7,19 +7,19 @@ import type { ReachableMachine } from '../../drivers/driver.ts'
 import { callAgent, requestAgent } from '../agent-client.ts'
 import { AgentRefusal } from '../command-agent.ts'
 
-/** Where Chromium puts what pages download, unless a client chooses another folder. */
+/** The default download folder. Clients can choose another one. */
 const downloadsFolder = '/home/kernel/Downloads'
-/** The names of a file while it is downloaded, before and after its own is known. */
+/** The names of a file during its download, before and after its final name is known. */
 const unfinished = /\.crdownload$|^\.(org\.chromium\.Chromium|com\.google\.Chrome)\.\w{6}$/
 const listLimitMilliseconds = 10_000
-/** Some ten thousand files. */
+/** Enough for some ten thousand files. */
 const maxListBytes = 4 * 1024 ** 2
 
 type DownloadedFile = Pick<FileInfo, 'name' | 'size_bytes' | 'mod_time'>
 
 const Files = listFiles.reply as z.ZodType<FileInfo[]>
 
-/** The finished downloads in the machine, by name. None when there is no folder for them. */
+/** The finished downloads in the machine, sorted by name. Empty if the folder does not exist. */
 export async function listDownloadedFiles(machine: ReachableMachine): Promise<readonly DownloadedFile[]> {
   const path = pathOf(listFiles.agentPath, downloadsFolder)
   const bounds = { signal: AbortSignal.timeout(listLimitMilliseconds), maxBytes: maxListBytes }
@@ -31,7 +31,7 @@ export async function listDownloadedFiles(machine: ReachableMachine): Promise<re
   )
 }
 
-/** The agent's answer with the file, or with the range of it. */
+/** The agent's response with the file or the requested range of it. */
 export function readDownloadedFile(
   machine: ReachableMachine,
   name: string,

@@ -9,13 +9,13 @@ const endLimitMilliseconds = 3_000
 const maxRefusalLength = 10_000
 
 /**
- * Has the agent record the screen. The bytes are untrusted, and end where the recording does. Rejects with an
- * `AgentRefusal` when the agent cannot.
+ * Makes the agent record the screen. The bytes are untrusted and end with the recording. Rejects with an `AgentRefusal`
+ * when the agent cannot record.
  */
 export async function startRecording(machine: ReachableMachine, request: RecordRequest): Promise<IncomingMessage> {
   const { method, path } = recordScreen
   const limit = new AbortController()
-  const timer = setTimeout(() => limit.abort(new Error('the recorder does not answer')), startLimitMilliseconds)
+  const timer = setTimeout(() => limit.abort(new Error('the recorder does not respond')), startLimitMilliseconds)
   try {
     const headers = { 'content-type': 'application/json' }
     const call = { method, path, headers, body: JSON.stringify(request), signal: limit.signal }
@@ -27,7 +27,7 @@ export async function startRecording(machine: ReachableMachine, request: RecordR
   }
 }
 
-/** The recording ends behind its last frame. */
+/** The recording ends after its last frame. */
 export async function endReplayRecording(machine: ReachableMachine, id: string): Promise<void> {
   await commandAgent(machine, endRecording, { id }, { limitMilliseconds: endLimitMilliseconds })
 }

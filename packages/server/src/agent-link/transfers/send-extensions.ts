@@ -14,7 +14,7 @@ export interface ExtensionFile {
   readonly path: string
 }
 
-/** Resolves when the agent has loaded all of them. After a rejection none is loaded. */
+/** Resolves when the agent has loaded all of them. After a rejection, none is loaded. */
 export async function sendExtensions(
   machine: ReachableMachine,
   files: readonly ExtensionFile[],

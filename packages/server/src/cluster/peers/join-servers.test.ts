@@ -87,7 +87,7 @@ for (const [what, joining, named] of [
   [
     'the address of another server',
     { address: 'http://one.test' },
-    /^BERTH_SERVER_ADDRESS .* is that of the server one/,
+    /^BERTH_SERVER_ADDRESS .* is already used by the server one/,
   ],
   ['another master key', { keyCheck: 'other' }, /^BERTH_MASTER_KEY/],
   ['other blobs', { blobs: otherBlobs }, /^the blobs of this server .*BERTH_BLOBS_FOLDER/],

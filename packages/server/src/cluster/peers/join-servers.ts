@@ -16,22 +16,22 @@ interface JoinOptions {
   readonly serverId: string
   readonly address: string
   readonly keyCheck: string
-  /** How long a server may take to be gone that was at this address before, and was killed. */
+  /** How long to wait for a killed server at the same address to count as gone. */
   readonly patienceSeconds?: number
-  /** Says that this server is there. */
+  /** Registers this server. */
   readonly appear: () => Promise<void>
 }
 
 /**
- * Lets the server appear beside the others of its database, or says what has to be changed before it can. One server
- * after another does this: of two that start at once and do not fit, one is refused.
+ * Registers the server with the others of its database, or reports what must change before it can join. Servers join
+ * one at a time, so of two incompatible ones that start together, one is rejected.
  */
 export async function joinServers(options: JoinOptions): Promise<void> {
   const deadline = performance.now() + 1000 * (options.patienceSeconds ?? 0)
   while (!(await join(options, performance.now() < deadline))) await delay(pauseMilliseconds)
 }
 
-/** Says whether it has appeared: not if another server is still taken to be at its address, and it may wait. */
+/** Returns false if another server still counts as running at this address and this one may wait. */
 function join(options: JoinOptions, mayWait: boolean): Promise<boolean> {
   return options.database.transaction().execute(async (transaction) => {
     await sql`select pg_advisory_xact_lock(${lockNumber})`.execute(transaction)
@@ -52,17 +52,17 @@ async function requireFit({ servers, sharedBlobs, serverId, address, keyCheck }:
   const twin = others.find((other) => other.address === address)
   if (twin) {
     throw new StartError(
-      `BERTH_SERVER_ADDRESS ${address} is that of the server ${twin.id}, which was there a moment ago: each server needs its own`,
+      `BERTH_SERVER_ADDRESS ${address} is already used by the server ${twin.id}: each server needs its own`,
       64,
     )
   }
   if (others.some((other) => other.keyCheck !== null && other.keyCheck !== keyCheck)) {
-    throw new StartError('BERTH_MASTER_KEY is not the one that the other servers of this database have', 64)
+    throw new StartError('BERTH_MASTER_KEY differs from that of the other servers of this database', 64)
   }
   if (await sharedBlobs.compare({ isFirst: others.length === 0 })) return
   throw new StartError(
-    'the blobs of this server are not those of the other servers of this database: set BERTH_BLOBS and what belongs ' +
-      'to it (bucket, endpoint and prefix, or BERTH_BLOBS_FOLDER) as it is set for them',
+    'this server uses other blobs than the other servers of this database: set BERTH_BLOBS and its settings ' +
+      '(bucket, endpoint and prefix, or BERTH_BLOBS_FOLDER) to the same values',
     64,
   )
 }

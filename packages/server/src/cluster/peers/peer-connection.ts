@@ -2,11 +2,11 @@ import { once } from 'node:events'
 import { connect, isIP, type Socket } from 'node:net'
 import { connect as connectTls, TLSSocket } from 'node:tls'
 
-/** Another server is in the same network or cluster, and whoever waits for it waits in vain. */
+/** Short, because another server is in the same network: it responds soon or not at all. */
 export const connectLimitMilliseconds = 3_000
 const keepAliveMilliseconds = 30_000
 
-/** Opens a connection to another server; rejects when it does not come about in time. */
+/** Connects to another server. Rejects after the time limit. */
 export async function connectToPeer(address: URL): Promise<Socket> {
   const isTls = address.protocol === 'https:'
   const host = address.hostname.replace(/^\[|\]$/g, '')
@@ -22,16 +22,16 @@ export async function connectToPeer(address: URL): Promise<Socket> {
     throw error
   }
   socket.setNoDelay(true)
-  // A host that has gone says nothing.
+  // A host that has lost power sends nothing.
   socket.setKeepAlive(true, keepAliveMilliseconds)
   return socket
 }
 
-/** Ends the request's wait for a connection when that takes too long. */
+/** Aborts the request if its connection takes too long. */
 export function limitConnecting(socket: Socket): void {
   if (!socket.connecting) return
   const limit = setTimeout(() => {
-    socket.destroy(Object.assign(new Error('the server does not take the connection'), { code: 'ETIMEDOUT' }))
+    socket.destroy(Object.assign(new Error('the server does not accept the connection'), { code: 'ETIMEDOUT' }))
   }, connectLimitMilliseconds)
   socket.once(socket instanceof TLSSocket ? 'secureConnect' : 'connect', () => {
     clearTimeout(limit)

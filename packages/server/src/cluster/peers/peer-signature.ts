@@ -2,13 +2,13 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import { deriveKey } from '../../access/secrets.ts'
 
-/** Stands in requests that one server passes on to another. */
+/** The header of requests that one server forwards to another. */
 export const forwardedHeader = 'x-berth-forwarded'
 
-/** Also the difference that the clocks of two servers may have. */
+/** Also the permitted difference between the clocks of two servers. */
 const validMilliseconds = 60_000
 
-/** What a server says of a request that it passes on. */
+/** What a server states about a request that it forwards. */
 export interface ForwardedFacts {
   readonly from: string
   readonly to: string
@@ -23,13 +23,13 @@ interface SignedRequest {
 }
 
 /**
- * Signs the requests that servers pass on to each other, with a key that they derive from their common master key. A
- * signature is for one server, one method and one URL, and for a minute.
+ * Signs the requests that servers forward to each other, with a key derived from their common master key. A signature
+ * is valid for one server, one method and one URL, for one minute.
  */
 export class PeerSignature {
   readonly #key: Uint8Array
   readonly #clock: Clock
-  /** The same for two servers exactly when their master keys are, and of no other use. */
+  /** Equal on two servers exactly if their master keys are equal. Has no other use. */
   readonly keyCheck: string
 
   constructor(masterKey: string, clock: Clock) {
@@ -38,13 +38,13 @@ export class PeerSignature {
     this.keyCheck = createHmac('sha256', deriveKey(masterKey, 'comparison of master keys')).digest('hex')
   }
 
-  /** The value of the header. */
+  /** Returns the value of the header. */
   sign(facts: Omit<ForwardedFacts, 'signedAt'>, request: SignedRequest): string {
     const text = Buffer.from(JSON.stringify({ ...facts, signedAt: this.#clock.now().getTime() })).toString('base64url')
     return `${text}.${this.#mac(text, request).toString('base64url')}`
   }
 
-  /** What a server with the same master key has said of this very request; nothing when none has. */
+  /** Returns what a server with the same master key states about this request. Undefined if the value is invalid. */
   verify(value: string, request: SignedRequest): ForwardedFacts | undefined {
     const [text = '', mac = ''] = value.split('.')
     const expected = this.#mac(text, request)

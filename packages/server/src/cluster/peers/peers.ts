@@ -4,7 +4,7 @@ import type { ServerStore } from '../../features/servers/server-store.ts'
 
 const freshMilliseconds = 2_000
 
-/** Where the other servers are. */
+/** The addresses of the other servers. */
 export class Peers {
   readonly #servers: ServerStore
   readonly #addresses: LoadingCache<'all', ReadonlyMap<string, string>>
@@ -14,13 +14,13 @@ export class Peers {
     this.#addresses = new LoadingCache({ maxEntries: 1, fresh: { milliseconds: freshMilliseconds, clock } })
   }
 
-  /** Nothing for a server that is gone, or has no address. */
+  /** Undefined for a server that is gone or has no address. */
   async addressOf(serverId: string): Promise<URL | undefined> {
     const address = (await this.#addresses.get('all', () => this.#load())).get(serverId)
     return address === undefined ? undefined : new URL(address)
   }
 
-  /** One of them was not where it should be. */
+  /** Call when an address turns out to be wrong. */
   forget(): void {
     this.#addresses.clear()
   }

@@ -1,7 +1,7 @@
 import { BerthError } from '@berth/contract/errors.ts'
 import type { ApiException } from '@kubernetes/client-node'
 
-/** What the API server says, without the request and all headers of the answer. */
+/** The message of the API server, without the request and the response headers. */
 export function apiMessage(error: unknown): string {
   const { body, message } = error as Partial<ApiException<unknown>>
   if (body === undefined) return message ?? String(error)
@@ -17,7 +17,7 @@ export function hasStatus(error: unknown, ...statuses: readonly number[]): boole
   return statuses.includes((error as Partial<ApiException<unknown>>).code as number)
 }
 
-/** The error of a pod that was not created, as callers are to see it. */
+/** The error for callers when a pod was not created. */
 export function creationError(error: unknown): Error {
   const reason = apiMessage(error)
   if (
@@ -26,7 +26,7 @@ export function creationError(error: unknown): Error {
   ) {
     return new BerthError('capacity_exhausted', { reason }, { cause: error })
   }
-  // The API server asks to come again: too many requests, or a part of it is away.
+  // The API server requests a later retry: too many requests, or part of it is unavailable.
   if (hasStatus(error, 429, 503)) return new BerthError('capacity_exhausted', { reason }, { cause: error })
-  return new Error(`the cluster does not make a pod: ${reason}`, { cause: error })
+  return new Error(`the cluster does not create a pod: ${reason}`, { cause: error })
 }

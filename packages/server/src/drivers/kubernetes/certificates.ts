@@ -1,4 +1,4 @@
-import 'reflect-metadata' // Of the library for certificates, which does not load it itself.
+import 'reflect-metadata' // The library for certificates needs it but does not load it.
 import { randomBytes, webcrypto } from 'node:crypto'
 import { machineIdentity, serverIdentity } from '@berth/contract/agent/machine/machine-pod.ts'
 import type { MachineId } from '@berth/contract/common/ids.ts'
@@ -17,7 +17,7 @@ import {
 
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const
 const hourMilliseconds = 3_600_000
-/** Clocks of nodes differ. */
+/** Clocks of nodes may differ by this much. */
 const clockSkewMilliseconds = 5 * 60_000
 const authorityMilliseconds = 10 * 365 * 24 * hourMilliseconds
 const serialBytes = 16
@@ -26,17 +26,17 @@ type KeyPair = webcrypto.CryptoKeyPair
 
 cryptoProvider.set(webcrypto as Crypto)
 
-/** What one side of a connection shows to the other. All of it is PEM. */
+/** The certificate and key of one side of a connection, as PEM. */
 export interface Identity {
   readonly authority: string
   readonly certificate: string
   readonly key: string
 }
 
-/** How long an identity lives. A renewal comes at half of it. */
+/** The lifetime of an identity. It is renewed halfway. */
 export const identityLifetimeMilliseconds = 24 * hourMilliseconds
 
-/** Certifies the servers and the machines of an installation to each other. */
+/** Issues the certificates of the servers and machines of an installation. */
 export class CertificateAuthority {
   readonly certificate: string
   readonly #certificate: X509Certificate
@@ -48,7 +48,7 @@ export class CertificateAuthority {
     this.#key = key
   }
 
-  /** Makes a new authority. Its private key is PKCS #8. */
+  /** Creates a new authority. Its private key is PKCS #8. */
   static async create(now: Date): Promise<{ readonly certificate: string; readonly key: Buffer }> {
     const keys = await newKeys()
     const certificate = await X509CertificateGenerator.createSelfSigned({
@@ -72,12 +72,12 @@ export class CertificateAuthority {
     return new CertificateAuthority(new X509Certificate(certificate), loaded as CryptoKey)
   }
 
-  /** A machine can be called, and can call nobody. */
+  /** A machine can accept connections but not open them. */
   issueToMachine(machineId: MachineId, now: Date): Promise<Identity> {
     return this.#issue(machineIdentity(machineId), ExtendedKeyUsage.serverAuth, now)
   }
 
-  /** A server can call, and cannot be called in the name of a machine. */
+  /** A server can open connections but not accept them as a machine. */
   issueToServer(now: Date): Promise<Identity> {
     return this.#issue(serverIdentity, ExtendedKeyUsage.clientAuth, now)
   }
@@ -96,7 +96,7 @@ export class CertificateAuthority {
         new BasicConstraintsExtension(false, undefined, true),
         new KeyUsagesExtension(KeyUsageFlags.digitalSignature, true),
         new ExtendedKeyUsageExtension([usage], true),
-        // The only name: nothing of it can be mistaken for another's.
+        // The only name, so it cannot be mistaken for another's.
         new SubjectAlternativeNameExtension([{ type: 'url', value: identity }], true),
       ],
     })
@@ -113,7 +113,7 @@ function newKeys(): Promise<KeyPair> {
   return webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']) as Promise<KeyPair>
 }
 
-/** Positive, as the standard wants it. */
+/** Positive, as the standard requires. */
 function newSerial(): string {
   const bytes = randomBytes(serialBytes)
   bytes[0] = (bytes[0] ?? 0) & 0x7f

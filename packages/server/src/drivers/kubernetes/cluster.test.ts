@@ -18,7 +18,10 @@ import { podName } from './machine-pod.ts'
 const namespace = 'machines'
 const plentyMilliseconds = 60_000
 
-/** As much of an API server as a pod and its Secret need: it keeps pods, tells a watch of them, and counts requests. */
+/**
+ * The parts of an API server that a pod and its Secret need: it stores pods, sends them to a watch, and counts
+ * requests.
+ */
 class ApiServer {
   readonly requests: string[] = []
   readonly #pods = new Map<string, V1Pod>()
@@ -41,7 +44,7 @@ class ApiServer {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
   }
 
-  /** The node tells something new of it. */
+  /** The node reports a change of the pod. */
   changePod(name: string): void {
     this.#tell('MODIFIED', this.#pods.get(name))
   }

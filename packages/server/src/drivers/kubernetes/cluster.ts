@@ -34,7 +34,7 @@ import { PodLink } from './pod-link.ts'
 
 const namespaceFile = '/var/run/secrets/kubernetes.io/serviceaccount/namespace'
 const lookAgainMilliseconds = 1_000
-/** On a secret: when its identity is due. */
+/** On a secret: when its identity must be renewed. */
 export const renewalAnnotation = 'berth.dev/renew-after'
 
 export interface ClusterOptions {
@@ -54,7 +54,7 @@ interface ClusterParts extends ClusterOptions {
   readonly cache: PodCache
 }
 
-/** What the driver asks of the cluster's API. */
+/** The driver's requests to the cluster's API. */
 export class Cluster {
   readonly cache: PodCache
   readonly link: PodLink
@@ -79,7 +79,7 @@ export class Cluster {
     this.#clock = clock
   }
 
-  /** Throws a readable sentence when the cluster cannot be used. */
+  /** Throws a readable message when the cluster cannot be used. */
   static async open(clusterOptions: ClusterOptions): Promise<Cluster> {
     const { options, installation, logger } = clusterOptions
     const config = new KubeConfig()
@@ -100,7 +100,7 @@ export class Cluster {
     await this.cache.close()
   }
 
-  /** Has the API server check a pod as for a session, without making it. */
+  /** Makes the API server validate a pod like that of a session, without creating it. */
   async findProblem(): Promise<string | undefined> {
     const pod = machinePod(trialSpec(newId('machine', this.#clock.now())), this.#podOptions)
     try {
@@ -111,7 +111,7 @@ export class Cluster {
     }
   }
 
-  /** Rejects when there is a machine of this id. */
+  /** Rejects if a machine with this id exists. */
   async createSecret(spec: MachineSpec): Promise<void> {
     const now = this.#clock.now()
     const identity = await this.#installation.authority.issueToMachine(spec.id, now)
@@ -126,12 +126,12 @@ export class Cluster {
       stringData: { 'spec.json': JSON.stringify(spec), ...identityData(identity) },
     }
     await this.#api.createNamespacedSecret({ namespace: this.#namespace, body }).catch((error: unknown) => {
-      if (hasStatus(error, 409)) throw new Error(`there is a machine ${spec.id} already`)
+      if (hasStatus(error, 409)) throw new Error(`the machine ${spec.id} already exists`)
       throw creationError(error)
     })
   }
 
-  /** Resolves with the unique id of the pod. */
+  /** Resolves with the uid of the pod. */
   async createPod(spec: MachineSpec): Promise<string> {
     const body = machinePod(spec, this.#podOptions)
     const pod = await this.#api
@@ -140,7 +140,7 @@ export class Cluster {
     return pod.metadata?.uid as string
   }
 
-  /** So that the cluster removes it with the pod, whoever ends that. */
+  /** Makes the pod own the secret, so that the cluster removes both together. */
   async giveSecretToPod(machineId: MachineId, uid: string): Promise<void> {
     const name = podName(machineId)
     const ownerReferences = [{ apiVersion: 'v1', kind: 'Pod', name, uid }]
@@ -160,18 +160,18 @@ export class Cluster {
       )
       const changed = { metadata: { resourceVersion, annotations: renewalOf(now) }, data }
       await this.#patchSecret(name, changed).catch((error: unknown) => {
-        // Another server was faster, or the machine has gone.
+        // Another server was faster, or the machine is gone.
         if (!hasStatus(error, 404, 409)) throw error
       })
     }
   }
 
-  /** Everything that exists because of a machine has its label. */
+  /** Everything that belongs to a machine has its label. */
   async list(): Promise<readonly MachineId[]> {
     return [...(await this.listByServer()).keys()]
   }
 
-  /** With the server that has started each; pods of earlier versions do not tell. */
+  /** Includes the server that started each. Pods of earlier versions do not contain it. */
   async listByServer(): Promise<ReadonlyMap<MachineId, string | undefined>> {
     const [pods, secrets] = await Promise.all([this.#listPods(), this.#listSecrets()])
     return new Map(
@@ -186,7 +186,9 @@ export class Cluster {
     return unlessAbsent(this.#api.readNamespacedPod({ name: podName(machineId), namespace: this.#namespace }))
   }
 
-  /** Resolves when the pod is gone. One whose node does not answer is removed from the cluster after the limit. */
+  /**
+   * Resolves when the pod is gone. If its node does not respond within the limit, the pod is removed from the cluster.
+   */
   async deletePod(machineId: MachineId, limitMilliseconds: number): Promise<void> {
     const name = podName(machineId)
     const remove = (gracePeriodSeconds: number) =>
@@ -194,7 +196,7 @@ export class Cluster {
     if ((await remove(graceSeconds)) === undefined) return
     const deadline = performance.now() + limitMilliseconds
     let isForced = false
-    // The watch tells the end of a pod that it has shown. The cluster is asked where the watch says nothing.
+    // The watch reports the end of a pod that it has seen. Other pods are requested from the cluster.
     let isWatched = this.cache.get(name) !== undefined
     while (isWatched ? this.cache.get(name) : await this.readPod(machineId)) {
       if (!isForced && performance.now() > deadline) {
@@ -223,8 +225,8 @@ export class Cluster {
   }
 
   /**
-   * Has the cluster promise a machine in use what it may take, in place. Where its node has no room left for that, the
-   * machine goes on without the promise. A cluster that cannot do it at all is told from then on at the start of each.
+   * Raises the resource requests of a machine in place when it is used. If its node has no room for them, the machine
+   * continues without. When a cluster does not support it, later pods request them from the start.
    */
   async raiseRequests(machineId: MachineId): Promise<void> {
     const name = podName(machineId)
@@ -236,13 +238,13 @@ export class Cluster {
       .patchNamespacedPodResize({ name, namespace: this.#namespace, body }, strategicMerge)
       .catch((error: unknown) => {
         if (!hasStatus(error, 400, 403, 404, 409, 422)) throw error
-        // 404 and 409: the pod has gone or has just changed, unless the cluster has no such thing.
+        // 404 and 409 mean that the pod is gone or has just changed, unless the cluster lacks the feature.
         if (hasStatus(error, 409) || !this.#podOptions.canResize || this.cache.get(name) === undefined) return
         this.#podOptions = { ...this.#podOptions, canResize: false }
         const reason = apiMessage(error)
         this.#logger?.warn(
           { reason },
-          'the cluster does not resize pods: machines of the reserve request all from the start',
+          'the cluster cannot resize pods: machines of the reserve have full requests from the start',
         )
       })
   }

@@ -1,18 +1,18 @@
 import { allowedNames } from '../local/sandbox/system-calls.ts'
 
 /**
- * What the programs around the sandbox use besides: they make its namespaces, mounts and network. Calls whose arguments
- * the filter of the sandbox looks at are allowed as a whole here, because that filter comes on top.
+ * System calls of the programs that create the sandbox, for its namespaces, mounts and network. Calls whose arguments
+ * the filter of the sandbox inspects are allowed completely here, because that filter applies in addition.
  */
 const aroundTheSandbox = [
   ...['clone', 'unshare', 'setns', 'mount', 'umount2', 'pivot_root', 'mount_setattr', 'open_tree', 'move_mount'],
   ...['socket', 'socketpair', 'setsockopt', 'ioctl', 'personality', 'sethostname'],
 ] as const
 
-/** ENOSYS: callers take an older way, as in the sandbox. */
+/** ENOSYS makes callers fall back to an older call, as in the sandbox. */
 const refusal = 38
 
-/** The profile of the containers of a machine, as container runtimes read it. */
+/** The seccomp profile of a machine's containers, in the format of container runtimes. */
 export function containerProfile() {
   return {
     defaultAction: 'SCMP_ACT_ERRNO',

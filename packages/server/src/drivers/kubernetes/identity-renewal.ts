@@ -6,7 +6,7 @@ interface IdentityRenewalOptions {
   readonly logger: Logger | undefined
 }
 
-/** Has identities renewed that are due, often enough that one failure, or one server that ends, does not matter. */
+/** Renews identities that are due, so often that a single failure, or a server that stops, does not matter. */
 export class IdentityRenewal {
   readonly #timer: NodeJS.Timeout
 

@@ -12,7 +12,7 @@ export interface Installation {
   readonly authority: CertificateAuthority
 }
 
-/** The installation of the database, which the first server makes. Of two at once, both get the one that was stored. */
+/** The installation of the database, which the first server creates. Concurrent callers get the one that was stored. */
 export async function openInstallation(database: Database, masterKey: string, now: Date): Promise<Installation> {
   const key = deriveKey(masterKey, 'installation')
   const made = await CertificateAuthority.create(now)

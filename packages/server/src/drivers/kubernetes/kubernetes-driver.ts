@@ -16,11 +16,11 @@ import { type PodState, podState } from './pod-state.ts'
 const lastLineCount = 20
 const memoryKillsTtlMilliseconds = 20_000
 const healthyTtlMilliseconds = 60_000
-/** What a node takes at most to end a pod, if it is there at all. */
+/** The maximum time that an available node needs to end a pod. */
 const removalLimitMilliseconds = 15_000
 const retryMilliseconds = 50
 
-/** Machines that are pods. They outlive every server, and every server of the installation reaches all of them. */
+/** Machines that are pods. They survive every server, and every server of the installation can reach all of them. */
 export class KubernetesDriver implements Driver {
   readonly name = 'kubernetes'
   readonly capabilities: DriverCapabilities = {
@@ -32,7 +32,7 @@ export class KubernetesDriver implements Driver {
   readonly #cluster: Cluster
   readonly #renewal: IdentityRenewal
   readonly #pendingMilliseconds: number
-  /** Those that this server has started or found. */
+  /** The machines that this server has started or found. */
   readonly #machines = new Map<MachineId, PodMachine>()
   readonly #starts = new MachineStarts()
   readonly #stops = new SingleFlight<MachineId, void>()
@@ -46,7 +46,7 @@ export class KubernetesDriver implements Driver {
     this.#pendingMilliseconds = pendingSeconds * 1_000
   }
 
-  /** Lets go of all machines and leaves them running. */
+  /** Detaches from all machines. They keep running. */
   close(): void {
     this.#renewal.close()
     for (const machine of this.#machines.values()) machine.release()
@@ -60,7 +60,7 @@ export class KubernetesDriver implements Driver {
     return problem
   }
 
-  /** The cluster decides where a machine fits, and may grow for it. */
+  /** The cluster places machines, and may add nodes for them. */
   async freeRoom(): Promise<FreeRoom | undefined> {
     return undefined
   }
@@ -70,7 +70,8 @@ export class KubernetesDriver implements Driver {
   }
 
   async #startOrRemove(spec: MachineSpec, signal: AbortSignal): Promise<Machine> {
-    // Whoever makes the secret owns the machine: another start with its id fails here and leaves the first alone.
+    // The creator of the secret owns the machine: another start with the same id fails here and leaves the first one
+    // alone.
     await this.#cluster.createSecret(spec)
     try {
       signal.throwIfAborted()
@@ -90,7 +91,7 @@ export class KubernetesDriver implements Driver {
     }
   }
 
-  /** Throws `capacity_exhausted` with the scheduler's reason when there is no room for it. */
+  /** Throws `capacity_exhausted` with the scheduler's reason when there is no room for the machine. */
   async #untilRunning(machine: PodMachine, signal: AbortSignal): Promise<void> {
     const name = podName(machine.id)
     let pendingUntil: number | undefined
@@ -124,7 +125,7 @@ export class KubernetesDriver implements Driver {
 
   async #remove(machineId: MachineId): Promise<void> {
     const machine = this.#machines.get(machineId)
-    // Before the pod is gone: the cluster would come to remove the secret too, with three calls of its own.
+    // Before the pod is gone: otherwise the cluster removes the secret later, with three requests of its own.
     await Promise.all([
       this.#cluster.deletePod(machineId, removalLimitMilliseconds),
       this.#cluster.deleteSecret(machineId),
@@ -139,7 +140,7 @@ export class KubernetesDriver implements Driver {
     return [this.#machines.get(machineId)?.endReason, lines].filter(Boolean).join('\n')
   }
 
-  /** The watch asks every few seconds for each machine, and a connection to each so often would be a burden. */
+  /** Called every few seconds for each machine, so a new connection for each call would be too expensive. */
   async countMemoryKills(machineId: MachineId): Promise<number> {
     const machine = await this.adopt(machineId)
     const known = this.#memoryKills.get(machineId)
@@ -162,7 +163,7 @@ export class KubernetesDriver implements Driver {
     })
   }
 
-  /** A pod has no way to say so. */
+  /** Not supported for pods. */
   async giveWay(): Promise<void> {}
 
   raisePriority(machineId: MachineId): Promise<void> {
@@ -181,7 +182,7 @@ export class KubernetesDriver implements Driver {
     await (await this.#get(machineId)).ask('thaw')
   }
 
-  /** The nodes' own kernels take back what they need. */
+  /** The kernels of the nodes reclaim what they need. */
   async giveBackMemory(): Promise<number> {
     return 0
   }
@@ -230,12 +231,12 @@ async function firstAnswer(machine: PodMachine, signal: AbortSignal): Promise<vo
     try {
       const ended = machine.ended.then(() => Promise.reject(new Error(machine.endReason)))
       const response = await Promise.race([callAgent(machine, { method, path, signal }), ended])
-      // That there is one is all that counts; a body without end is not read.
+      // Any response suffices. An endless body must not be read.
       response.destroy()
       return
     } catch (error) {
       if (signal.aborted || machine.endReason !== undefined) throw error
-      // Its address may be told before the gateway listens.
+      // Its address may be known before the gateway listens.
       await delay(retryMilliseconds)
     }
   }

@@ -10,17 +10,17 @@ export const labels = {
   name: 'app.kubernetes.io/name',
   installation: 'berth.dev/installation',
   machine: 'berth.dev/machine',
-  /** The server that has started it. */
+  /** The server that started it. */
   server: 'berth.dev/server',
 } as const
 export const nameOfMachines = 'berth-machine'
 
-/** In the machine, what ends it is a signal that ends all of it at once: there is nothing to wait for. */
+/** A single signal ends the whole machine, so there is nothing to wait for. */
 export const graceSeconds = 1
-/** How long a node may be away before its machines are given up. */
+/** How long a node may be unavailable before its machines count as lost. */
 const lostNodeSeconds = 5
 const users = { machine: 1000, egress: 1001 } as const
-/** For a machine that leaves the processor to the others: it waits, and is frozen as soon as its browser is up. */
+/** Requests of a waiting machine, which is frozen as soon as its browser is up. */
 const lowRequests = { cpu: '1m', memory: '256Mi' } as const
 const egressMemory = { request: '96Mi', limit: '384Mi' } as const
 const egressCpu = '5m'
@@ -31,9 +31,12 @@ export interface PodOptions {
   readonly serverId: string
   readonly options: Pick<KubernetesOptions, 'image' | 'runtimeClass' | 'seccompProfile' | 'cpuRequest'>
   readonly owners: readonly V1OwnerReference[]
-  /** What a machine may write. */
+  /** How much a machine may write. */
   readonly diskBytes: number
-  /** Whether the cluster changes what pods request while they run. Otherwise machines that wait request all from the start. */
+  /**
+   * Whether the cluster can change the requests of running pods. Otherwise waiting machines have full requests from the
+   * start.
+   */
   readonly canResize: boolean
 }
 
@@ -53,7 +56,7 @@ export function labelsOf(
   }
 }
 
-/** Selects everything of the machines of an installation. */
+/** Selects everything that belongs to the machines of an installation. */
 export function selectorOf(installation: string): string {
   return `${labels.name}=${nameOfMachines},${labels.installation}=${installation}`
 }
@@ -70,7 +73,7 @@ export function machinePod(spec: MachineSpec, podOptions: PodOptions): V1Pod {
       name,
       labels: podLabels,
       ownerReferences: [...owners],
-      // A session cannot be moved: whoever makes room takes the machines of others first.
+      // A session cannot be moved, so other pods should be evicted first.
       annotations: { 'cluster-autoscaler.kubernetes.io/safe-to-evict': 'false' },
     },
     spec: {
@@ -79,9 +82,9 @@ export function machinePod(spec: MachineSpec, podOptions: PodOptions): V1Pod {
       terminationGracePeriodSeconds: graceSeconds,
       automountServiceAccountToken: false,
       enableServiceLinks: false,
-      // Root of the pod is nobody on the node.
+      // Root in the pod has no rights on the node.
       hostUsers: false,
-      // Names as the node resolves them: nothing in a machine has business with names of the cluster.
+      // Resolves names like the node: a machine must not use names of the cluster.
       dnsPolicy: 'Default',
       securityContext: {
         runAsNonRoot: true,
@@ -108,7 +111,7 @@ export function machinePod(spec: MachineSpec, podOptions: PodOptions): V1Pod {
       volumes: [
         {
           name: 'spec',
-          // Read by the machine's user, which is not the owner of the file.
+          // The machine's user reads it and does not own it.
           secret: { secretName: name, items: [{ key: 'spec.json', path: 'spec.json' }], defaultMode: 0o444 },
         },
         {
@@ -139,11 +142,11 @@ function machineContainer(spec: MachineSpec, { options, canResize }: PodOptions)
       requests: spec.hasLowPriority && canResize ? lowRequests : requests,
       limits: { memory },
     },
-    // What it is promised changes while it runs.
+    // Requests change while the machine runs.
     resizePolicy: ['cpu', 'memory'].map((resourceName) => ({ resourceName, restartPolicy: 'NotRequired' })),
     securityContext: {
       ...unprivileged(users.machine),
-      // The sandbox within has its own view of processes, which takes an unmasked one to be mounted.
+      // The sandbox has its own view of processes, which it can only mount if the container's is unmasked.
       procMount: 'Unmasked',
     },
     volumeMounts: [
@@ -154,7 +157,7 @@ function machineContainer(spec: MachineSpec, { options, canResize }: PodOptions)
   }
 }
 
-/** Beside the machine from before its start to after its end, and started again when it ends. */
+/** Runs from before the machine's start until after its end, and is restarted when it ends. */
 function egressContainer({ image }: PodOptions['options']): V1Container {
   return {
     name: containerNames.egress,

@@ -17,7 +17,7 @@ export interface KubernetesContext {
   readonly logger: Logger
 }
 
-/** Opens the driver, and the egress of its machines, which each have their own. */
+/** Opens the driver and the egress of its machines. Each machine has an egress of its own. */
 export async function openKubernetesDriver({ options, installation, serverId, diskBytes, logger }: KubernetesContext) {
   if (!options) throw new StartError('BERTH_KUBERNETES_IMAGE must name the image of machines', 64)
   const cluster = await Cluster.open({ options, installation, serverId, diskBytes, clock: systemClock, logger }).catch(

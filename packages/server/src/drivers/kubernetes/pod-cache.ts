@@ -14,7 +14,7 @@ interface PodCacheOptions {
   readonly logger: Logger | undefined
 }
 
-/** What the cluster says of all pods of the installation: one watch, which goes on where it was lost. */
+/** The state of all pods of the installation, from one watch that resumes after interruptions. */
 export class PodCache {
   readonly #informer: Informer<V1Pod> & ObjectCache<V1Pod>
   readonly #namespace: string
@@ -27,7 +27,7 @@ export class PodCache {
     this.#namespace = namespace
   }
 
-  /** Resolves when the cache has every pod that exists. */
+  /** Resolves when the cache contains every existing pod. */
   static async open({ config, api, namespace, selector, logger }: PodCacheOptions): Promise<PodCache> {
     const { makeInformer } = await import('@kubernetes/client-node')
     let problem: unknown
@@ -43,7 +43,7 @@ export class PodCache {
     informer.on('error', (error: unknown) => {
       problem = error
       if (cache.#isClosed) return
-      logger?.warn({ reason: (error as Error).message }, 'the watch of pods was lost; watching again')
+      logger?.warn({ reason: (error as Error).message }, 'the watch of pods was interrupted; resuming it')
       cache.#watchAgainLater()
     })
     await informer.start()
@@ -58,13 +58,13 @@ export class PodCache {
     return this.#informer.get(name, this.#namespace)
   }
 
-  /** Hears every change of a pod, also its end. */
+  /** Calls `hear` for every change of a pod, including its deletion. */
   onChange(name: string, hear: () => void): Disposable {
     this.#changes.on(name, hear)
     return { [Symbol.dispose]: () => this.#changes.off(name, hear) }
   }
 
-  /** Resolves with the next change of a pod. */
+  /** Resolves at the next change of a pod. */
   async nextChange(name: string, signal: AbortSignal): Promise<void> {
     await once(this.#changes, name, { signal })
   }
@@ -80,7 +80,10 @@ export class PodCache {
   }
 }
 
-/** Of thousands of pods, what nobody reads would be most of the server's memory. The informer keeps this very object. */
+/**
+ * Removes unread parts: with thousands of pods they would be most of the server's memory. The informer keeps this very
+ * object.
+ */
 function forgetUnread(pod: V1Pod): void {
   delete pod.metadata?.managedFields
   if (pod.spec) {

@@ -16,7 +16,7 @@ async function newAuthority(): Promise<CertificateAuthority> {
   return CertificateAuthority.load(certificate, new Uint8Array(key))
 }
 
-/** What listens in a pod, as far as identities matter: it wants a server's certificate and says who has come. */
+/** Listens like a pod, as far as identities matter: requires a server's certificate and reports who connected. */
 async function listenAs({ authority, certificate, key }: Identity, context: TestContext): Promise<number> {
   const server = createTlsServer(
     {
@@ -80,6 +80,7 @@ test('a machine cannot call another with its own identity', async (context) => {
     () => 'refused',
   )
 
-  // The caller learns of the refusal after its own part of the handshake, as an error or as an end without a word.
+  // The caller learns of the rejection after its own part of the handshake, by an error or by the end of the
+  // connection.
   assert.doesNotMatch(heard, /hello/)
 })

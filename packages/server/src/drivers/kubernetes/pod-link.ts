@@ -17,11 +17,11 @@ export interface PodAddress {
   readonly port?: number
 }
 
-/** Speaks to pods, as this server. */
+/** Connects to pods with the identity of this server. */
 export class PodLink {
   readonly #authority: Pick<CertificateAuthority, 'issueToServer'>
   readonly #clock: Clock
-  /** One for all connections: each of its own would take 100 KiB and the time to read the keys again. */
+  /** Shared by all connections: a separate one would take 100 KiB and time to read the keys again. */
   #context: Promise<SecureContext> | undefined
   #renewAt = 0
 
@@ -30,7 +30,7 @@ export class PodLink {
     this.#clock = clock
   }
 
-  /** Rejects when whoever listens there is not the gateway of this machine. */
+  /** Rejects when the listener is not the gateway of this machine. */
   async connect({ machineId, host, port = podPorts.servers }: PodAddress, protocol: PodProtocol): Promise<Duplex> {
     const secureContext = await this.#currentContext()
     const limit = AbortSignal.timeout(connectLimitMilliseconds)
@@ -51,11 +51,11 @@ export class PodLink {
     }
   }
 
-  /** Asks the first process of the machine's container. */
+  /** Sends a request to the first process of the machine's container. */
   async ask(address: PodAddress, request: string, body = ''): Promise<string> {
     const connection = await this.connect(address, podProtocols.supervisor)
     const timer = setTimeout(
-      () => connection.destroy(new Error('the machine does not answer')),
+      () => connection.destroy(new Error('the machine does not respond')),
       answerLimitMilliseconds,
     )
     try {
@@ -102,7 +102,7 @@ async function readAll(connection: Duplex): Promise<Buffer> {
   let bytes = 0
   for await (const chunk of connection as AsyncIterable<Buffer>) {
     bytes += chunk.length
-    if (bytes > maxAnswerBytes) throw new Error('the answer of the machine is too long')
+    if (bytes > maxAnswerBytes) throw new Error('the response of the machine is too long')
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)
@@ -112,5 +112,5 @@ function readAnswer(answer: Buffer): string {
   const end = answer.indexOf('\n')
   const [, length] = /^ok (\d+)$/.exec(answer.toString('utf8', 0, Math.max(end, 0))) ?? []
   if (length !== undefined && answer.length === end + 1 + Number(length)) return answer.toString('utf8', end + 1)
-  throw new Error(answer.toString('utf8', 0, 200).trim() || 'the machine has closed the connection')
+  throw new Error(answer.toString('utf8', 0, 200).trim() || 'the machine closed the connection')
 }

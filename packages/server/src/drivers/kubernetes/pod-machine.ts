@@ -8,12 +8,12 @@ import type { PodCache } from './pod-cache.ts'
 import type { PodAddress, PodLink } from './pod-link.ts'
 import { podState } from './pod-state.ts'
 
-/** The machine's user is another than that of egress. */
+/** The machine and egress run as different users. */
 const egressSocket: EgressSocket = { path: join(inPod.egress, 'egress.sock'), mode: 0o666 }
 
 interface PodMachineOptions {
   readonly id: MachineId
-  /** Of this pod: another of the same name would be another machine. */
+  /** The uid of the pod: another pod with the same name would be another machine. */
   readonly uid: string
   readonly cache: PodCache
   readonly link: PodLink
@@ -24,7 +24,7 @@ export class PodMachine implements Machine {
   readonly id: MachineId
   readonly egressSocket = egressSocket
   readonly ended: Promise<void>
-  /** Why it has ended, as the cluster says it. */
+  /** The cluster's reason for its end. */
   endReason: string | undefined
   readonly #options: PodMachineOptions
   readonly #watch: Disposable
@@ -41,12 +41,12 @@ export class PodMachine implements Machine {
     this.#look()
   }
 
-  /** Stops watching, and leaves the machine running. */
+  /** Stops watching. The machine keeps running. */
   release(): void {
     this.#watch[Symbol.dispose]()
   }
 
-  /** The pod is known to be gone. */
+  /** Call when the pod is known to be gone. */
   markGone(reason: string): void {
     if (this.endReason !== undefined) return
     this.endReason = reason
@@ -62,12 +62,12 @@ export class PodMachine implements Machine {
     return this.#options.link.connect(this.address(), podProtocols.egress).catch((error: Error) => this.#refuse(error))
   }
 
-  /** Asks the first process of its container. */
+  /** Sends a request to the first process of its container. */
   ask(request: string, body?: string): Promise<string> {
     return this.#options.link.ask(this.address(), request, body)
   }
 
-  /** Throws when the machine has gone, or is not there yet. */
+  /** Throws when the machine is gone or does not exist yet. */
   address(): PodAddress {
     const host = this.#pod?.status?.podIP
     if (this.endReason !== undefined || !host) throw goneError(this.id, this.endReason)
@@ -82,7 +82,7 @@ export class PodMachine implements Machine {
   #look(): void {
     const pod = this.#pod
     if (!pod) {
-      // A pod that was just made is not in the cache yet.
+      // A new pod is not in the cache yet.
       if (this.#isSeen) this.markGone('its pod was deleted')
       return
     }
@@ -98,7 +98,7 @@ export class PodMachine implements Machine {
 }
 
 function goneError(id: MachineId, reason: string | undefined): Error {
-  return Object.assign(new Error(`the machine ${id} is not there${reason ? `: ${reason}` : ''}`), {
+  return Object.assign(new Error(`the machine ${id} is gone${reason ? `: ${reason}` : ''}`), {
     code: 'ECONNREFUSED',
   })
 }

@@ -2,15 +2,15 @@ import type { V1ContainerStatus, V1Pod } from '@kubernetes/client-node'
 import { containerNames } from './machine-pod.ts'
 
 /**
- * Where a pod stands, for whoever waits for its machine. `starting` → `running` → `ended`; `starting` → `ended` when it
- * cannot start. `pending`: it fits on no node now.
+ * The state of a pod, for code that waits for its machine. `starting` → `running` → `ended`; `starting` → `ended` when
+ * it cannot start. `pending`: it currently fits on no node.
  */
 export type PodState =
   | { readonly state: 'starting' | 'running' }
   | { readonly state: 'pending'; readonly reason: string }
   | { readonly state: 'ended'; readonly reason: string; readonly isLackOfRoom: boolean }
 
-/** Reasons of a waiting container that will not go away by themselves, or not in time for whoever waits. */
+/** Reasons of a waiting container that will not resolve by themselves, or not in time. */
 const failedWaits = new Set([
   'CreateContainerConfigError',
   'CreateContainerError',
@@ -23,7 +23,7 @@ const failedWaits = new Set([
   'RunContainerError',
 ])
 
-/** Reasons of a failed pod that the node had no room for it after all, or took the room away. */
+/** Reasons of a failed pod which mean that the node had no room for it, or needed the room back. */
 const lackOfRoom = new Set(['Evicted', 'OutOfcpu', 'OutOfmemory', 'OutOfpods', 'OutOfephemeral-storage', 'Preempting'])
 
 export function podState(pod: V1Pod): PodState {
@@ -32,7 +32,7 @@ export function podState(pod: V1Pod): PodState {
   const statuses = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])]
   const machine = status?.containerStatuses?.find(({ name }) => name === containerNames.machine)
   if (machine?.state?.terminated) return ended(terminationOf(machine))
-  // Before this server has asked for that, somebody else did: a drained or lost node, a preemption, an administrator.
+  // Somebody else deleted it before this server did: a drained or lost node, a preemption, an administrator.
   if (metadata?.deletionTimestamp) return ended(disruptionOf(pod) ?? 'its pod was deleted')
   const waiting = statuses.map(({ state }) => state?.waiting).find((wait) => failedWaits.has(wait?.reason ?? ''))
   if (waiting) return ended(sentence(waiting.reason, waiting.message))
@@ -51,7 +51,7 @@ function endedPod(pod: V1Pod): PodState {
   return ended(disruptionOf(pod) ?? (machine ? terminationOf(machine) : 'its pod ended'))
 }
 
-/** Why the cluster itself ends a pod. */
+/** The reason why the cluster itself ends a pod. */
 function disruptionOf({ status }: V1Pod): string | undefined {
   const disruption = status?.conditions?.find(({ type }) => type === 'DisruptionTarget')
   return disruption?.status === 'True' ? sentence(disruption.reason, disruption.message) : undefined

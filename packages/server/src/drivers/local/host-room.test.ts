@@ -7,7 +7,7 @@ import { HostRoom } from './host-room.ts'
 const mebibyte = 1024 ** 2
 const newSession = () => newId('machine', new Date())
 
-/** A host with so much memory to give, of which machines take what `taken` says. */
+/** A host with this much available memory. `taken` is what its machines use. */
 function openRoom(availableMebibytes: () => number, taken = new Map<MachineId, number>()) {
   return new HostRoom({
     dataFolder: tmpdir(),
@@ -32,7 +32,7 @@ test('a start counts until its session has taken the memory, and not longer', as
   const [first, second] = [newSession(), newSession()]
   await room.take(first)
   await room.take(second)
-  // Both have started, and taken less than they will.
+  // Both have started and use less than they will.
   for (const id of [first, second]) taken.set(id, 100 * mebibyte)
   available = 600
   await assert.rejects(room.take(newSession()), { code: 'capacity_exhausted' })

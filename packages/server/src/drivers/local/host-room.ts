@@ -4,33 +4,33 @@ import { BerthError } from '@berth/contract/errors.ts'
 
 const mebibyte = 1024 ** 2
 
-/** What a session takes until its first page has answered. How much it takes later is its pages' business. */
+/** The memory of a session until its first page has loaded. Its later use depends on its pages. */
 const startBytes = 300 * mebibyte
-/** By then a start has taken what it takes, on all but the most loaded hosts. */
+/** By then a start has used its memory, except on the most loaded hosts. */
 const startMilliseconds = 15_000
 
-/** What new sessions must leave to everything else on this host. */
+/** The resources of the host that new sessions must leave free. */
 export interface HostReserve {
   readonly memoryBytes: number
-  /** Where the data folder is. */
+  /** Free space on the file system of the data folder. */
   readonly diskBytes: number
 }
 
-/** Errors of a host that has run out of something: disk, files, processes, memory. */
+/** Errors of a host that has run out of a resource: disk, files, processes, memory. */
 const exhaustedCodes = ['ENOSPC', 'EDQUOT', 'EMFILE', 'ENFILE', 'EAGAIN', 'ENOMEM']
 
 interface HostRoomOptions {
   readonly dataFolder: string
   readonly reserve: HostReserve
-  /** What a machine takes now; undefined where the host does not count it. */
+  /** The memory that a machine uses. Undefined if the host does not count it. */
   readonly memoryOf: (machineId: MachineId) => Promise<number | undefined>
-  /** Absent: the host's own. */
+  /** Defaults to the host's own. */
   readonly availableMemory?: () => Promise<number>
 }
 
 /**
- * Decides whether there is room for another session. Each start has its part of the memory from the moment it asks
- * until it has taken it: of many at once no two count on the same.
+ * Decides whether there is room for another session. Each start reserves its memory from the request until it has used
+ * it, so concurrent starts never count on the same memory.
  */
 export class HostRoom {
   readonly #options: HostRoomOptions
@@ -40,9 +40,9 @@ export class HostRoom {
     this.#options = options
   }
 
-  /** Throws `capacity_exhausted` when there is no room for this start beside those under way. */
+  /** Throws `capacity_exhausted` when there is no room for this start in addition to those in progress. */
   async take(machineId: MachineId): Promise<void> {
-    // Before the first look, so that whoever looks meanwhile counts this one.
+    // Registered before the first check, so that concurrent checks include this start.
     this.#starts.set(machineId, { until: performance.now() + startMilliseconds })
     try {
       await this.#ensure(machineId)
@@ -52,14 +52,14 @@ export class HostRoom {
     }
   }
 
-  /** What new sessions can take, as an estimate: nothing is set aside for whoever asks. */
+  /** Estimates the room for new sessions. Reserves nothing. */
   async look(): Promise<{ readonly memoryBytes: number; readonly sessions: number }> {
     const { reserve, availableMemory: available = availableMemory } = this.#options
     const memoryBytes = Math.max(0, (await available()) - reserve.memoryBytes)
     return { memoryBytes, sessions: Math.floor(memoryBytes / startBytes) }
   }
 
-  /** Its machine is gone. */
+  /** Call when the machine is gone. */
   free(machineId: MachineId): void {
     this.#starts.delete(machineId)
   }
@@ -72,7 +72,10 @@ export class HostRoom {
     if (disk < reserve.diskBytes) throw noRoom('disk', disk, reserve.diskBytes)
   }
 
-  /** What this start, and those that asked before it, have not taken yet. Of a burst, those pass that there is room for. */
+  /**
+   * The memory that this start and earlier ones have reserved but not used yet. In a burst, only as many starts pass as
+   * there is room for.
+   */
   async #owedMemory(machineId: MachineId): Promise<number> {
     const now = performance.now()
     for (const [machineId, { until }] of this.#starts) {
@@ -85,7 +88,7 @@ export class HostRoom {
   }
 }
 
-/** The error as callers are to see it, when it says that the host has run out of something. */
+/** The error for callers if the host has run out of a resource. */
 export function lackOfRoomIn(error: unknown): BerthError | undefined {
   const { code, message } = error as NodeJS.ErrnoException
   if (!exhaustedCodes.includes(code ?? '')) return undefined
@@ -99,7 +102,7 @@ function noRoom(what: string, has: number, needs: number): BerthError {
   })
 }
 
-/** What programs can get without swapping, in the kernel's own estimate. */
+/** The memory that programs can get without swapping, as the kernel estimates. */
 async function availableMemory(): Promise<number> {
   const kibibytes = /^MemAvailable:\s+(\d+) kB/m.exec(await readFile('/proc/meminfo', 'utf8'))?.[1]
   return kibibytes === undefined ? Number.POSITIVE_INFINITY : Number(kibibytes) * 1024

@@ -35,22 +35,22 @@ import { releaseOrphanedUsers } from './sandbox/machine-user.ts'
 export interface LocalDriverOptions {
   readonly folders: HostFolders
   readonly trash: Trash
-  /** Where berth is root. */
+  /** Set when berth runs as root. */
   readonly egressUser: ServiceUser | undefined
-  /** Absent: those of berth's own agent. */
+  /** Defaults to those of berth's own agent. */
   readonly programs?: BundledPrograms
-  /** What machines leave to the host. Absent: nothing. */
+  /** The resources to leave to the host. Defaults to none. */
   readonly reserve?: HostReserve
-  /** How many processes and threads a machine may have for each GiB of its memory. */
+  /** The number of processes and threads that a machine may have for each GiB of its memory. */
   readonly tasksPerGibibyte?: number
-  /** What a machine may write to its disk. Absent: 8 GiB. */
+  /** The number of bytes that a machine may write to its disk. Defaults to 8 GiB. */
   readonly diskBytes?: number
-  /** Whether machines get disks in files. Absent: where the host can. */
+  /** Whether machines get disk image files. Defaults to what the host supports. */
   readonly hasDiskImages?: boolean
   readonly logger?: Logger
 }
 
-/** A browser with a hundred tabs has some 2,000; a machine that makes ever more of them stops at this. */
+/** A browser with a hundred tabs has about 2,000. The limit stops a machine that creates more and more. */
 const defaultTasksPerGibibyte = 1024
 const trialResultTtlMilliseconds = 60_000
 const watchMilliseconds = 2_000
@@ -66,7 +66,7 @@ export class LocalDriver implements Driver {
   readonly #trash: Trash
   readonly #logger: Logger | undefined
   readonly #resources: SandboxResources
-  /** Those that this server has started or found. */
+  /** The machines that this server has started or found. */
   readonly #machines = new Map<MachineId, LocalMachine>()
   readonly #starts = new MachineStarts()
   readonly #stops = new SingleFlight<MachineId, void>()
@@ -97,7 +97,7 @@ export class LocalDriver implements Driver {
     this.#watch = new MachineWatch({ ...watched, end: (...found) => this.#endGreedy(...found) }, watchMilliseconds)
   }
 
-  /** Prepares what machines share. Machines that exist already are left alone. */
+  /** Prepares what machines share. Does not change existing machines. */
   static async open(options: LocalDriverOptions): Promise<LocalDriver> {
     const { folders } = options
     await openMachinesFolders(folders)
@@ -114,7 +114,7 @@ export class LocalDriver implements Driver {
     return new LocalDriver(options, { directories, cgroups, gpuGroups, disk, trash, tasksPerGibibyte, egressUser })
   }
 
-  /** Lets go of all machines and leaves them running. */
+  /** Detaches from all machines. They keep running. */
   close(): void {
     this.#watch.close()
     for (const machine of this.#machines.values()) machine.release()
@@ -145,7 +145,8 @@ export class LocalDriver implements Driver {
   async #startOrRemove(spec: MachineSpec, signal: AbortSignal): Promise<Machine> {
     await this.#room.take(spec.id)
     const machine = this.#newMachine(spec.id)
-    // Whoever makes this folder owns the machine: another start with its id fails here and leaves the first alone.
+    // The creator of this folder owns the machine: another start with the same id fails here and leaves the first one
+    // alone.
     await makeFolder(machine.folders.runtime, 0o711)
     this.#machines.set(spec.id, machine)
     try {
@@ -235,14 +236,14 @@ export class LocalDriver implements Driver {
     if (first) await continueTree(first)
   }
 
-  /** One machine at a time: it is the work of the disk, or of a whole processor. */
+  /** One machine at a time, because it uses the disk or a whole processor. */
   giveBackMemory(machineId: MachineId): Promise<number> {
     return this.#reclaims.run(() => this.#resources.cgroups.reclaim(machineId))
   }
 
   async isFrozen(machineId: MachineId): Promise<boolean> {
     const { cgroups } = this.#resources
-    // Finds the groups of a machine that an earlier server has started.
+    // Finds the groups of a machine that an earlier server started.
     const first = await (await this.adopt(machineId))?.findFirstProcess()
     if (cgroups.canFreeze) return cgroups.isFrozen(machineId)
     return first !== undefined && ((await readProcess(first.pid))?.isStopped ?? false)
@@ -250,9 +251,9 @@ export class LocalDriver implements Driver {
 
   async list(): Promise<readonly MachineId[]> {
     const processes = await findMachineProcesses(this.#folders)
-    // After the processes: a machine whose folders are seen before them could end in between.
+    // Listed after the processes: otherwise a machine could end between the two lists.
     const machineIds = new Set([...processes.keys(), ...(await listMachineFolders(this.#folders))])
-    // Of its own trial a driver knows; what is left of another's is removed like any machine.
+    // Excludes the driver's own running trial. Remains of other trials are removed like any machine.
     if (this.#trial) machineIds.delete(trialId)
     return [...machineIds]
   }
@@ -260,7 +261,7 @@ export class LocalDriver implements Driver {
   async adopt(machineId: MachineId): Promise<LocalMachine | undefined> {
     const known = this.#machines.get(machineId)
     if (known) return known
-    // One look for all that are asked for at once: it reads the command line of every process of the host.
+    // One scan for all concurrent requests, because it reads the command line of every process of the host.
     const scan = await this.#scans.run('all', () => findMachineProcesses(this.#folders))
     const processes = scan.get(machineId) ?? []
     const [process] = processes
@@ -284,9 +285,9 @@ export class LocalDriver implements Driver {
     })
   }
 
-  /** Its end is noticed, and the rest removed, as of a machine that ends by itself. */
+  /** The rest is removed as for a machine that ends by itself. */
   async #endGreedy(machine: LocalMachine, reason: string): Promise<void> {
-    this.#logger?.warn({ machineId: machine.id }, `a machine takes too much and is ended: ${reason}`)
+    this.#logger?.warn({ machineId: machine.id }, `a machine exceeds its share and is stopped: ${reason}`)
     await machine.kill()
   }
 }
@@ -297,13 +298,13 @@ async function findDiskLimits(options: LocalDriverOptions): Promise<DiskLimits> 
   return { bytes: diskBytes, reservedBytes: reserve?.diskBytes ?? 0, isImage }
 }
 
-/** The connection waits until the agent takes it, and is cut when the machine ends before. */
+/** The connection waits until the agent accepts it, and is closed if the machine ends before. */
 async function firstAnswer(machine: Machine, signal: AbortSignal): Promise<void> {
   const { method, path } = getAgentState
   const answer = callAgent(machine, { method, path, signal })
   const response = await answer.catch((cause: unknown) => {
-    throw new Error('its agent did not answer', { cause })
+    throw new Error('its agent did not respond', { cause })
   })
-  // That there is one is all that counts; a body without end is not read.
+  // Any response suffices. An endless body must not be read.
   response.destroy()
 }

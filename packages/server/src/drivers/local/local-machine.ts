@@ -14,13 +14,13 @@ export interface LocalMachineOptions {
   readonly hostFolders: HostFolders
   readonly cgroups: Cgroups
   readonly id: MachineId
-  /** Whether egress runs under a user of its own. */
+  /** Whether egress runs as a separate user. */
   readonly hasEgressUser: boolean
-  /** Those that are known already, of a machine that an earlier server started. */
+  /** The known processes of a machine that an earlier server started. */
   readonly processes?: readonly HostProcess[]
 }
 
-/** One machine of this host, started by this server or by an earlier one. */
+/** A machine of this host, started by this server or an earlier one. */
 export class LocalMachine implements Machine {
   readonly id: MachineId
   readonly egressSocket: EgressSocket
@@ -49,7 +49,7 @@ export class LocalMachine implements Machine {
     return connectUnixSocket(this.folders.agentSocket)
   }
 
-  /** The process inside whose end ends all others of the machine. */
+  /** The process inside the machine whose end ends all others. */
   async findFirstProcess(): Promise<HostProcess | undefined> {
     if (this.#firstProcess) return this.#firstProcess
     const text = await readFile(this.folders.sandboxInfo, 'utf8').catch(() => '')
@@ -57,42 +57,43 @@ export class LocalMachine implements Machine {
     return pid > 0 && (await belongsTo(pid, this.id, this.#hostFolders)) ? readProcess(pid) : undefined
   }
 
-  /** Takes note of the command that builds the machine, and settles `ended` when the machine is gone. */
+  /** Registers the command that builds the machine, and settles `ended` when the machine is gone. */
   async watch(launcherPid?: number): Promise<void> {
     const launcher = launcherPid === undefined ? undefined : await readProcess(launcherPid)
     if (launcher) this.#processes = [...this.#processes, launcher]
     this.#lifeline = await watchLifeline(this.folders.lifeline)
-    // What holds the lifeline is gone: nothing of the machine can do anything any more, but it may not be cleared yet.
+    // The holder of the lifeline is gone: nothing of the machine can run any more, but the kernel may not have removed
+    // it yet.
     this.#lifeline.cut.then(() => this.kill()).then(this.#markEnded, this.#markEnded)
   }
 
-  /** Ends the watch and leaves the machine as it is. */
+  /** Stops watching. The machine keeps running. */
   release(): void {
     this.#lifeline?.close()
   }
 
-  /** Keeps the number of the first process while nothing in the machine has had time to change its looks. */
+  /** Stores the id of the first process before anything in the machine can change its command line. */
   async noteFirstProcess(): Promise<void> {
     this.#firstProcess = await this.findFirstProcess()
   }
 
-  /** Ends every process of the machine and waits until they are gone. */
+  /** Kills every process of the machine and waits until they are gone. */
   async kill(): Promise<void> {
     for (;;) {
       const living = await this.#findLiving()
       if (living.length === 0) return this.#markEnded()
       for (const { pid } of living) {
-        // The group too: while it builds the machine the command has helpers.
+        // Includes the process group: the command has helpers while it builds the machine.
         sendSignal(-pid, 'SIGKILL')
         sendSignal(pid, 'SIGKILL')
       }
-      // The frozen die only when they are thawed, and by then without another instruction of their own.
+      // Frozen processes die when they are thawed, without executing another instruction.
       await this.#cgroups.thaw(this.id)
       await waitForEnd(living)
     }
   }
 
-  /** Asks again each time: bubblewrap may just have made the first process. */
+  /** Searches each time: bubblewrap may have just created the first process. */
   async #findLiving(): Promise<readonly HostProcess[]> {
     const first = await this.findFirstProcess()
     const candidates = first ? [...this.#processes, first] : this.#processes

@@ -12,13 +12,13 @@ import { readLastLines } from './machine-log.ts'
 import { removeMachine } from './remove-machine.ts'
 import { launchMachine, type SandboxResources } from './sandbox/launch-machine.ts'
 
-/** The machine in which the driver tries out whether machines can be started. It has no session. */
+/** The machine with which the driver checks whether machines can be started. It has no session. */
 export const trialId = 'trial' as MachineId
 
-/** Chromium's own sandbox needs to do the same. */
+/** Chromium's own sandbox needs the same rights. */
 const trialCommand = ['/usr/bin/unshare', '--user', '--map-root-user', '/usr/bin/true']
 
-/** Says in one line what keeps machines from being started and what to do, or nothing. */
+/** Describes in one line what prevents machines from starting and how to fix it, if anything. */
 export async function findLocalProblem(folders: HostFolders, resources: SandboxResources): Promise<string | undefined> {
   const missing = await firstFailure(programPresenceChecks)
   if (missing !== undefined) return missing
@@ -37,7 +37,7 @@ async function firstFailure(checks: readonly HostCheck[]): Promise<string | unde
   return undefined
 }
 
-/** Starts a machine as for a session, with a command that ends at once. Returns what it wrote if it failed. */
+/** Starts a machine like that of a session, with a command that exits immediately. Returns its output if it failed. */
 async function tryMachine(hostFolders: HostFolders, resources: SandboxResources): Promise<string | undefined> {
   const { cgroups, trash } = resources
   const machine = new LocalMachine({
@@ -48,7 +48,7 @@ async function tryMachine(hostFolders: HostFolders, resources: SandboxResources)
   })
   const remove = () => removeMachine({ machine, cgroups, trash })
   try {
-    // What an earlier trial left whose server was killed.
+    // Removes what an earlier trial left when its server was killed.
     await remove()
     await makeFolder(machine.folders.runtime, 0o711)
     const signal = AbortSignal.timeout(10_000)

@@ -10,7 +10,7 @@ import { findBounds } from './cgroups/cgroups.ts'
 import type { LocalDriverOptions } from './local-driver.ts'
 import { machineFolders } from './machine-folders.ts'
 
-/* What of the host a machine can take at most. Memory and processes: machine-lifecycle.test.ts. */
+/* The limits of a machine. machine-lifecycle.test.ts tests memory and processes. */
 
 const never = new AbortController().signal
 const mebibyte = 1024 ** 2
@@ -28,7 +28,7 @@ async function perl(machine: Machine, script: string): Promise<string> {
   return (await runIn(machine, '/usr/bin/perl', '-e', script)).output
 }
 
-/** Writes until it fails, and says how many MiB it has written and why it ended. */
+/** Writes until it fails, and prints the number of MiB written and the reason of the failure. */
 const fill = (path: string) =>
   `open F, ">", "${path}"; $x = "x" x (1 << 20); $n = 0; $n++ while $n < 2000 && syswrite F, $x; print "$n $!"`
 
@@ -76,7 +76,7 @@ test('a machine that floods its log is ended', { timeout: 60_000 }, async (conte
   })
   const much = 'x'.repeat(32 * mebibyte)
 
-  // What the agent writes is the log.
+  // The output of the agent becomes the log.
   while (!hasEnded) await ask(machine, '/write', much).catch(() => {})
 
   assert.equal(hasEnded, true)

@@ -10,8 +10,8 @@ import type { LocalDriver } from './local-driver.ts'
 import { machineFolders } from './machine-folders.ts'
 
 /*
- * Attacks from inside, by children of a machine's first program: under its user, its limits and its filter of system
- * calls. What is expected of an ordinary machine, machine-isolation.test.ts tells.
+ * Attacks from inside, by child processes of a machine's first program: with its user, its limits and its system call
+ * filter. machine-isolation.test.ts describes the normal behaviour of a machine.
  */
 
 const never = new AbortController().signal
@@ -33,7 +33,7 @@ async function shell(script: string, inside = machine): Promise<string> {
   return (await runIn(inside, '/bin/bash', '-c', script)).output.trim()
 }
 
-/** Which of the scripts succeed. */
+/** Returns the scripts that succeed. */
 async function succeeding(scripts: readonly string[], prefix = ''): Promise<readonly string[]> {
   const runs = await Promise.all(
     scripts.map((script) => runIn(machine, '/bin/bash', '-c', prefix ? `${prefix} '${script}'` : script)),
@@ -90,7 +90,7 @@ test('settings of the kernel cannot be changed, and its memory cannot be read', 
   assert.equal(addresses, '')
 })
 
-// Where berth is no root it has the user of all others in the machine, and ends with them.
+// Without root, berth has the same user as all processes in the machine, and ends with them.
 const firstIsRoots = { skip: !isRoot && 'the first process belongs to the same user' }
 
 test('the first process cannot be signalled or traced', firstIsRoots, async () => {
@@ -146,7 +146,7 @@ test('a user namespace, which Chromium needs, gives no rights outside of it', as
   const isRootThere = await shell('unshare --user --map-root-user --net id -u')
   const mapped = await succeeding(['unshare --user --map-users=0,0,1 true', 'unshare --user --map-users=0,1,1000 true'])
 
-  // What it may set are the settings of the network that it has made, and no others.
+  // It may change settings only of the network that it created itself.
   await shell('unshare --user --map-root-user --net sh -c "echo 1 > /proc/sys/net/ipv4/ip_forward"')
   assert.equal(await shell('cat /proc/sys/net/ipv4/ip_forward'), '0')
   assert.equal(isRootThere, '0')
@@ -156,7 +156,7 @@ test('a user namespace, which Chromium needs, gives no rights outside of it', as
 test('a user namespace cannot install packet filters', {
   skip: !isX64 && 'the numbers are those of x64',
 }, async () => {
-  // IPT_SO_SET_REPLACE, IP6T_…, ARPT_… and EBT_…, on the sockets that these take.
+  // IPT_SO_SET_REPLACE, IP6T_…, ARPT_… and EBT_…, on the sockets that accept them.
   const attempts = [
     [2, 0, 64],
     [2, 0, 65],
@@ -219,12 +219,12 @@ test('files of a machine are removed, however deep, protected and linked, and no
   const { data, runtime } = machineFolders(testbed.folders, doomed.id)
   const bystander = await mkdtemp(join(tmpdir(), 'berth-bystander-'))
   await writeFile(join(bystander, 'file'), 'must stay')
-  // Deeper than a path can be told: 4,096 bytes are all that a system call takes.
+  // Deeper than a path can express: system calls accept at most 4,096 bytes.
   const dig = `cd /home/kernel && for i in $(seq 60); do mkdir ${'d'.repeat(200)} && cd ${'d'.repeat(200)} || exit; done; touch bottom; ln -s ${bystander} out`
   const close = `mkdir -p /tmp/closed/inner && touch /tmp/closed/inner/x && ln -s ${bystander} /tmp/closed/inner/out && chmod 0 /tmp/closed/inner /tmp/closed`
   const strange = `ln -s ${bystander} /tmp/link; ln -s ${bystander}/file /home/kernel/-rf; mkfifo /tmp/fifo; touch -- $'/tmp/new\\nline' '/tmp/--no-preserve-root' $'/tmp/\\xff\\xfe'; ln -s loop /tmp/loop`
   for (const script of [dig, close, strange]) assert.equal(await shell(script, doomed), '')
-  // As if the way to the folder had been replaced meanwhile: a link in the place of a folder is a link.
+  // Simulates a folder that was replaced by a link meanwhile.
   await rm(join(data, 'policies'), { recursive: true })
   await symlink(bystander, join(data, 'policies'))
 

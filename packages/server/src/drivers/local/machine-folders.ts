@@ -3,32 +3,35 @@ import { join } from 'node:path'
 import type { MachineId } from '@berth/contract/common/ids.ts'
 import type { HostFolders } from '../../host/host-folders.ts'
 
-/** Where everything of one machine is. Both folders exist from before its first process until after its last one. */
+/** The files of one machine. Both main folders exist from before its first process until after its last one. */
 export interface MachineFolders {
   /** On disk, below the data folder. */
   readonly data: string
   /** Sockets, below the runtime folder. */
   readonly runtime: string
-  /** What the machine sees of the disk as its own. On a host that can, the folder is empty and the machine has the image mounted there. */
+  /**
+   * The part of the disk that the machine can write. On a host with disk images the folder is empty, and the image is
+   * mounted there inside the machine.
+   */
   readonly disk: string
   readonly diskImage: string
   readonly home: string
   readonly temporary: string
   readonly run: string
-  /** Where its terminals are mounted before it becomes a machine. */
+  /** Where its terminals are mounted before the machine starts. */
   readonly terminals: string
-  /** What it may only read. */
+  /** Read-only in the machine. */
   readonly etc: string
   readonly policies: string
-  /** The next of them, until they are whole. */
+  /** The next version of the policies, until it is complete. */
   readonly newPolicies: string
   readonly agentConfig: string
-  /** What it never sees. */
+  /** Not visible in the machine. */
   readonly log: string
   readonly sandboxInfo: string
   readonly agentSocket: string
   readonly lifeline: string
-  /** Seen in the machine; egress makes its socket there. */
+  /** Visible in the machine. egress creates its socket here. */
   readonly egress: string
   readonly egressSocket: string
 }
@@ -37,7 +40,7 @@ export function machinesFolder(folders: HostFolders): string {
   return join(folders.data, 'machines')
 }
 
-/** Short, as all that is part of a socket's path. */
+/** Short, because it is part of the paths of sockets. */
 export function machinesRuntimeFolder(folders: HostFolders): string {
   return join(folders.runtime, 'm')
 }
@@ -69,16 +72,16 @@ export function machineFolders(folders: HostFolders, machineId: MachineId): Mach
   }
 }
 
-/** Makes the folders that hold those of machines. */
+/** Creates the folders that contain those of machines. */
 export async function openMachinesFolders(folders: HostFolders): Promise<void> {
   await mkdir(machinesFolder(folders), { recursive: true })
   await chmod(machinesFolder(folders), 0o700)
   await mkdir(machinesRuntimeFolder(folders), { recursive: true })
-  // Egress passes through it to the folders of its own sockets, and sees nothing of what is above.
+  // egress traverses it to the folders of its own sockets, and cannot list it.
   await chmod(machinesRuntimeFolder(folders), 0o711)
 }
 
-/** Every machine that has a folder, living or not. */
+/** Every machine that has a folder, running or not. */
 export async function listMachineFolders(folders: HostFolders): Promise<ReadonlySet<MachineId>> {
   const names = await Promise.all(
     [machinesFolder(folders), machinesRuntimeFolder(folders)].map((folder) => readdir(folder)),
@@ -88,6 +91,6 @@ export async function listMachineFolders(folders: HostFolders): Promise<Readonly
 
 export async function makeFolder(path: string, mode: number): Promise<void> {
   await mkdir(path, { mode: mode & 0o777 })
-  // The mode of mkdir is cut by the umask and has no sticky bit.
+  // mkdir applies the umask to the mode and ignores the sticky bit.
   await chmod(path, mode)
 }

@@ -15,12 +15,12 @@ const isRoot = process.geteuid?.() === 0
 
 let testbed: LocalTestbed
 let driver: LocalDriver
-/** Most tests only look around in one and the same machine; each of them says what it leaves there. */
+/** Most tests only inspect this shared machine. Each of them says what it leaves there. */
 let machine: Machine
 let other: Machine
 
 before(async () => {
-  // A secret of the host, for the machine to search.
+  // A secret of the host that the machine must not find.
   process.env.BERTH_TEST_SECRET = 'do-not-pass-on'
   testbed = await LocalTestbed.open()
   driver = await testbed.openDriver()
@@ -66,7 +66,7 @@ test('runs each machine under its own user, never as root', { skip: !isRoot }, a
     assert.deepEqual([gid, groups], [uid, uid])
   }
   const outside = await Promise.all((await testbed.processesOf(machine.id)).map(hostUser))
-  // Root outside is bubblewrap alone: one process that waits, and the first one inside, without a right of root.
+  // Outside, only bubblewrap runs as root: one process that waits, and the first one inside, without capabilities.
   assert.deepEqual(outside.toSorted(), ['0', '0', own.split('\n')[0]])
 })
 
@@ -171,7 +171,7 @@ test('inherits no open file of the host', async () => {
       (line) => !/-> (anon_inode:|pipe:|socket:|\/dev\/null|.*\/machine\.log$|\/dev\/urandom|\/opt\/berth)/.test(line),
     )
   assert.deepEqual(others, [])
-  // Its own socket, those that Node made for this question, and none that leads to another machine or to the server.
+  // The agent's own socket, those of Node.js for this command, and none that leads to another machine or to the server.
   assert.equal(await shell('ls /run/berth'), 'egress')
 })
 
@@ -277,7 +277,7 @@ test('permits the system calls that the sandbox of Chromium needs', { skip }, as
   assert.deepEqual(passed.output.trim().split('\n'), Object.keys(calls))
 })
 
-test('runs Chromium with its own sandbox around its pages', { timeout: 30_000 }, async () => {
+test('runs Chromium with its own sandbox around its pages', { timeout: 90_000 }, async () => {
   const { output } = await runIn(machine, '/opt/berth/node', '--input-type=module', '-e', lookAtChromium)
   const { renderers, own, isOnline } = JSON.parse(output) as {
     renderers: ProcessView[]
@@ -300,7 +300,7 @@ interface ProcessView {
   readonly network: string
 }
 
-/** Runs in the machine: opens a page, and looks at the processes that draw it. */
+/** Runs in the machine: opens a page and inspects its renderer processes. */
 const lookAtChromium = `
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
@@ -332,7 +332,7 @@ const own = view('self')
 const look = () => readdirSync('/proc').filter((name) => /^\\S*chromium .*--type=renderer/.test(commandLine(name))).map(view)
 // A renderer that Chromium keeps in reserve locks itself in some time after its start.
 let renderers = look()
-for (let wait = 0; wait < 50 && renderers.some(({ filters }) => filters === own.filters); wait++) {
+for (let wait = 0; wait < 300 && renderers.some(({ filters }) => filters === own.filters); wait++) {
   await new Promise((resolve) => setTimeout(resolve, 100))
   renderers = look()
 }

@@ -24,14 +24,14 @@ test('explains a failed start by the last lines of the machine', async (context)
 
   const start = driver.start(machineSpec(), never)
 
-  await assert.rejects(start, /its agent did not answer\nthe display is missing/)
+  await assert.rejects(start, /its agent did not respond\nthe display is missing/)
   assert.deepEqual(await testbed.remains(), [])
 })
 
 test('explains a sandbox that cannot be built', async (context) => {
   const testbed = await openTestbed(context)
   const driver = await testbed.openDriver()
-  // A machine's view needs this file of all machines.
+  // Every machine needs this shared file.
   const agent = join(testbed.folders.data, 'agent')
   await chmod(agent, 0)
   await writeFile(join(testbed.folders.data, 'sandbox', 'interfaces'), 'link set nothing up\n')
@@ -153,7 +153,7 @@ test('writes the output of the machine to its log', async (context) => {
   assert.equal(lines.at(-1), 'line 30')
 })
 
-/** How many unix sockets have the path: the listener, and each connection to it. */
+/** The number of unix sockets with this path: the listener and each connection to it. */
 async function countSockets(path: string): Promise<number> {
   return (await readFile('/proc/net/unix', 'utf8')).split('\n').filter((line) => line.endsWith(path)).length
 }

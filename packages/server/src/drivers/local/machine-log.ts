@@ -4,12 +4,15 @@ const tailBytes = 8 * 1024
 const tailLines = 20
 const maxLogBytes = 4 * 1024 * 1024
 
-/** The last lines of a log; nothing when there is none. */
+/** The last lines of a log. Empty if there is none. */
 export async function readLastLines(path: string): Promise<string> {
   return (await readTail(path, tailBytes)).trim().split('\n').slice(-tailLines).join('\n')
 }
 
-/** Keeps the end of a log that has grown too large, and says how large it was. The machine writes to its end, wherever that is. */
+/**
+ * Truncates a log that is too large to its end, and returns its previous size. The machine appends, wherever the end
+ * is.
+ */
 export async function shortenLog(path: string): Promise<number> {
   const size = await stat(path).then(
     (found) => found.size,

@@ -11,13 +11,13 @@ import { diskSize } from './sandbox/machine-disk.ts'
 const run = promisify(execFile)
 
 const mebibyte = 1024 ** 2
-/** A machine whose log grows by more between two looks fills the disk on purpose. */
+/** A machine whose log grows faster than this fills the disk on purpose. */
 const maxLogBytes = 64 * mebibyte
-/** Of all processes of a machine together. */
+/** The limit for all processes of a machine together. */
 const maxOpenFiles = 100_000
-/** As many as a disk of its own would have, of 16 KiB each. */
+/** The same ratio as on a disk image: one file per 16 KiB. */
 const bytesPerFile = 16 * 1024
-/** What is free of the host's disk changes for other reasons too; this much of it is worth a look. */
+/** Free disk space changes for other reasons too. A smaller change causes no check. */
 const lookAfterBytes = 256 * mebibyte
 const lookAfterShare = 1 / 8
 const lookAfterFiles = 20_000
@@ -28,7 +28,7 @@ interface MachineWatchOptions {
   readonly machines: ReadonlyMap<MachineId, LocalMachine>
   readonly cgroups: Cgroups
   readonly disk: DiskLimits
-  /** Ends the machine that takes more than its part. */
+  /** Ends a machine that exceeds its share. */
   readonly end: (machine: LocalMachine, reason: string) => Promise<void>
 }
 
@@ -38,15 +38,15 @@ interface Free {
 }
 
 /**
- * Watches what no limit of the kernel covers, and ends the machine that takes too much of it: logs, open files, and on
- * hosts without disks in files what machines have written. A look costs a few system calls; only when the host's own
- * numbers have changed by much are machines looked at one by one.
+ * Watches what no kernel limit covers, and ends a machine that uses too much of it: logs, open files, and disk space on
+ * hosts without disk images. A check costs a few system calls. Machines are checked one by one only when the numbers of
+ * the host have changed much.
  */
 export class MachineWatch {
   readonly #options: MachineWatchOptions
   readonly #timer: NodeJS.Timeout
   #measured: Free | undefined
-  /** Of the whole host, when machines were looked at last, or less since. */
+  /** For the whole host, at the last check of machines, or a lower value since. */
   #openFiles = 0
   #isLooking = false
 
@@ -62,7 +62,7 @@ export class MachineWatch {
   async #tick(): Promise<void> {
     if (this.#isLooking) return
     this.#isLooking = true
-    // What fails, most often because a machine is being removed, is done by the next look.
+    // A failure, most often because a machine is being removed, is retried by the next check.
     await Promise.allSettled([this.#lookAtLogs(), this.#lookAtOpenFiles(), this.#lookAtDisk()])
     this.#isLooking = false
   }
@@ -98,7 +98,7 @@ export class MachineWatch {
       before.bytes - free.bytes < Math.min(lookAfterBytes, before.bytes * lookAfterShare) &&
       before.files - free.files < lookAfterFiles
     if (isCalm) {
-      // What is given back may be taken again.
+      // Space that became free may be used again.
       this.#measured = { bytes: Math.max(before.bytes, free.bytes), files: Math.max(before.files, free.files) }
       return
     }
@@ -122,7 +122,7 @@ export class MachineWatch {
   }
 }
 
-/** Counts no further than it has to. */
+/** Stops counting at the limit. */
 async function hasManyFiles(pids: readonly number[]): Promise<boolean> {
   let files = 0
   for (const pid of pids) {
@@ -132,11 +132,11 @@ async function hasManyFiles(pids: readonly number[]): Promise<boolean> {
   return false
 }
 
-/** In a child process of low priority: there may be hundreds of thousands of files. */
+/** Runs in a child process of low priority, because there may be hundreds of thousands of files. */
 async function measureTree(folder: string, unit: string): Promise<number> {
   const args = ['-n', '19', 'du', '--summarize', '--one-file-system', unit, '--', folder]
   const options = { timeout: measureLimitMilliseconds, env: { PATH: '/usr/bin:/bin' } }
-  // It tells what it cannot enter, and counts the rest.
+  // du reports folders that it cannot enter and counts the rest.
   const { stdout } = await run('/usr/bin/nice', args, options).catch((error: { stdout?: string }) => error)
   return Number.parseInt(stdout ?? '', 10) || 0
 }

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
-/** A user without a name, without groups and without rights. */
+/** A user without a name, groups or capabilities. */
 const uid = 54_321
 
 const files = [
@@ -36,12 +36,12 @@ test('all this holds for an ordinary user too', {
     '--inh-caps=-all',
     '--',
   ]
-  // How long the removal of many files takes does not depend on the user.
+  // The time to remove many files does not depend on the user.
   const options = ['--test-concurrency=2', '--test-reporter=spec', '--test-skip-pattern=/40,000 files|in the trash/']
   const args = [...identity, process.execPath, '--test', ...options, ...files]
   const tests = spawn('/usr/bin/setpriv', args, {
     cwd: home,
-    // Each file would otherwise compile what it imports anew.
+    // Otherwise each test file would compile its imports again.
     env: { HOME: home, PATH: '/usr/bin:/bin', NODE_COMPILE_CACHE: join(home, 'compile-cache') },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

@@ -12,15 +12,15 @@ export interface RemoveOptions {
 }
 
 /**
- * Ends a machine and removes all of it, in whatever state it is; what is gone already is fine. Its files go to the trash,
- * which nobody waits for. The runtime folder goes last: as long as it is there, the machine is listed, and a removal
- * that was cut off can be done again.
+ * Ends a machine and removes all of it, whatever its state. Missing parts are ignored. Its files are moved to the
+ * trash, which is emptied in the background. The runtime folder is removed last: while it exists, the machine is
+ * listed, so an interrupted removal can be repeated.
  */
 export async function removeMachine({ machine, cgroups, trash }: RemoveOptions): Promise<void> {
   const { id, folders } = machine
   await machine.kill()
   await settleAll([cgroups.remove(id), trash.discard(folders.data)])
-  // Not before its files are in the trash, where no machine comes: the next machine may get this user.
+  // Only after its files are in the trash, which machines cannot access: the next machine may get this user.
   await releaseUser(folders.runtime)
   await rm(folders.runtime, { recursive: true, force: true })
 }

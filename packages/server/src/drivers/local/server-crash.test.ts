@@ -9,7 +9,7 @@ import { LocalTestbed } from '../../testing/machines/local-testbed.ts'
 import type { LocalDriver } from './local-driver.ts'
 
 const doomedServer = fileURLToPath(new URL('../../testing/machines/doomed-server.ts', import.meta.url))
-/** More than a start and a stop take. */
+/** More than the number of steps of a start and a stop. */
 const manySteps = 200
 
 test('a server that is killed before any step leaves nothing that the next one cannot remove', async (context) => {

@@ -19,7 +19,10 @@ export function mountApiKeyRoutes(
 
   mount(createApiKey, async ({ caller, body }) => {
     if (body.policy !== undefined && body.policy !== null) {
-      throw new BerthError('field_not_supported', { field: 'policy', reason: 'keys have no policies in this service.' })
+      throw new BerthError('field_not_supported', {
+        field: 'policy',
+        reason: 'this service does not support policies of keys.',
+      })
     }
     const { name, days_to_expire: daysToExpire, expires_at: expiresAt, project_id: projectId } = body
     return withKey(await apiKeys.create(caller, { name, daysToExpire, expiresAt, projectId }))

@@ -69,7 +69,7 @@ export class ApiKeyService {
     const { organizationId, keyProjectId } = caller
     const projectId = request.projectId === undefined ? keyProjectId : request.projectId
     if (keyProjectId && projectId !== keyProjectId) {
-      throw new BerthError('forbidden', { reason: 'project_id: this API key makes keys of its own project only.' })
+      throw new BerthError('forbidden', { reason: 'project_id: this API key can only create keys of its own project.' })
     }
     return this.createAs(organizationId, { id: caller.keyId, name: caller.keyName }, { ...request, projectId })
   }
@@ -80,7 +80,7 @@ export class ApiKeyService {
     return { key, record: await insert() }
   }
 
-  /** The same in two steps, for whoever stores the key together with something else. */
+  /** Like `createAs`, in two steps, for callers that store the key together with something else. */
   async prepare(organizationId: OrganizationId, creator: Creator, request: NewApiKey): Promise<PreparedApiKey> {
     const { name, daysToExpire, projectId } = request
     const project = projectId ? await this.#projects.getActive(organizationId, projectId) : undefined
@@ -160,15 +160,15 @@ function expiryOf({ daysToExpire, expiresAt }: NewApiKey, now: Date): Date | nul
   if (expiresAt === undefined || expiresAt === null) return daysToExpire ? after(now, daysToExpire) : null
   const refuse = (reason: string) => new BerthError('invalid_input', { reason: `expires_at: ${reason}.` })
   if (daysToExpire !== undefined && daysToExpire !== null) throw refuse('must not be given with days_to_expire')
-  if (expiresAt <= now) throw refuse('must lie in the future')
+  if (expiresAt <= now) throw refuse('must be in the future')
   return expiresAt
 }
 
-/** The default overlap is not longer than the life of the new key. */
+/** The default overlap is not longer than the lifetime of the new key. */
 function overlapDays({ overlapDays }: RotationRequest, lifetimeDays: number | null): number {
   if (overlapDays === undefined || overlapDays === null) return Math.min(defaultOverlapDays, lifetimeDays ?? Infinity)
   if (lifetimeDays !== null && lifetimeDays < overlapDays) {
-    const reason = `expire_in_days: must be at most ${lifetimeDays}, the days that the new key lives.`
+    const reason = `expire_in_days: must be at most ${lifetimeDays}, the lifetime of the new key in days.`
     throw new BerthError('invalid_input', { reason })
   }
   return overlapDays

@@ -6,7 +6,7 @@ import { pageOf } from '../../database/newest-page.ts'
 import { plainForm } from '../../database/plain-lower-case.ts'
 import type { ApiKeyTable } from '../../database/tables.ts'
 
-/** A stored key, which has its hash but never the key itself. */
+/** A stored key, with its hash but without the key itself. */
 export type ApiKey = Omit<Selectable<ApiKeyTable>, 'key_hash'> & { readonly project_name: string | null }
 
 export type KeyStatus = 'active' | 'deleted' | 'all'

@@ -11,7 +11,7 @@ interface AppBlobsOptions {
   readonly secrets: ProjectSecrets
 }
 
-/** The sources of apps and what was installed for them, sealed with the key of their organization. */
+/** The sources of apps and their installed dependencies, encrypted with the key of their organization. */
 export class AppBlobs {
   readonly #options: AppBlobsOptions
 
@@ -27,7 +27,7 @@ export class AppBlobs {
     return name
   }
 
-  /** A reader must discard what it has when the stream fails. */
+  /** A reader must discard the data when the stream fails. */
   async read(projectId: ProjectId, name: string): Promise<Readable> {
     const { blobs, secrets } = this.#options
     const unsealing = await secrets.unsealing(projectId, contextOf(name))
@@ -42,7 +42,7 @@ export class AppBlobs {
   }
 }
 
-/** Stores the archive in the file, as it is. */
+/** Stores the archive from the file, unchanged. */
 export async function keepSource(
   blobs: AppBlobs,
   projectId: ProjectId,

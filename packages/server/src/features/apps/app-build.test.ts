@@ -12,9 +12,7 @@ import { type TestProject, TestServer } from '../../testing/server-test.ts'
 import { TestApps } from '../../testing/test-apps.ts'
 import { createAppServices } from './create-app-services.ts'
 
-/*
- * A build in a real machine, with a dependency that needs no network.
- */
+/* A build in a real machine, with a dependency that needs no network. */
 
 const server = await TestServer.open()
 const testbed = await LocalTestbed.open()
@@ -71,7 +69,7 @@ const sdkIn = (folder: string) =>
   )
 const archive = zip(...Object.entries(files).map(([name, content]) => ({ name, content })), ...(await sdkIn('sdk')))
 
-/** Deploys and builds it, whatever the result. */
+/** Deploys and builds, whatever the result. */
 async function deploy(project: TestProject, source = archive, entrypoint = 'index.js'): Promise<Deployment> {
   const file = new Blob([new Uint8Array(source)])
   const fields = { file, entrypoint_rel_path: entrypoint, 'env_vars[WORD]': 'sealed' }

@@ -13,7 +13,7 @@ interface AppEnvironmentOptions {
   readonly secrets: ProjectSecrets
 }
 
-/** What the code of a deployment finds in its environment: its own variables, and a key and an address of berth. */
+/** The environment variables for the code of a deployment: its own, and a key and the address of berth. */
 export class AppEnvironment {
   readonly #options: AppEnvironmentOptions
   #address = ''
@@ -22,7 +22,7 @@ export class AppEnvironment {
     this.#options = options
   }
 
-  /** Where machines reach berth: at the public address, unless that is one of the host itself. */
+  /** The address where machines reach berth: the public address, unless it is an address of the host itself. */
   setAddress(port: number, publicUrl: string | undefined): void {
     const isLocal = publicUrl === undefined || /^(localhost|127\.|\[::1\])/.test(new URL(publicUrl).hostname)
     this.#address = isLocal ? `http://${hostName}:${port}` : publicUrl
@@ -45,7 +45,7 @@ export class AppEnvironment {
     }
   }
 
-  /** Made with the first use: for the project alone, and valid as long as the deployment. */
+  /** Created at the first use, for the project only. Valid as long as the deployment. */
   async #keyOf({ id, project_id: projectId, sealed_key }: StoredDeployment): Promise<string> {
     const { deployments, keys, organizationOf, secrets } = this.#options
     if (sealed_key) return secrets.unseal(projectId, sealed_key, `key ${id}`)

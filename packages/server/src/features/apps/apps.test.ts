@@ -24,8 +24,8 @@ const refused: readonly (readonly [what: string, fields: Fields, rule: RegExp])[
   ['a force that is none', { force: 'maybe' }, /^force: must be one of true, false/],
   ['a variable without a name', { 'env_vars[]': 'x' }, /^env_vars: must be names/],
   ['a variable with a bad name', { 'env_vars[A=B]': 'x' }, /^env_vars: must be names/],
-  ['an archive that is none', { file: new Blob(['no zip']) }, /^file: the archive is refused/],
-  ['an archive that leaves its folder', { file: archive({ name: '../x' }) }, /^file: the archive is refused/],
+  ['an archive that is none', { file: new Blob(['no zip']) }, /^file: the archive is rejected/],
+  ['an archive that leaves its folder', { file: archive({ name: '../x' }) }, /^file: the archive is rejected/],
   [
     'a link that leaves its folder',
     { file: archive({ name: 'x', content: '/etc/passwd', mode: linkMode }) },
@@ -45,7 +45,7 @@ const from = (change: object): Fields => ({
 })
 const refusedRepositories: readonly (readonly [what: string, fields: Fields, rule: RegExp])[] = [
   ['text that is no JSON', { ...from({}), source: '{' }, /^source: must be JSON/],
-  ['a part twice', { ...from({}), 'source[ref]': 'main' }, /^source: must come once/],
+  ['a part twice', { ...from({}), 'source[ref]': 'main' }, /^source: must be given once/],
   ['both kinds', { source: JSON.stringify(repository) }, /^source: must not be given with file/],
   ['two entrypoints', { ...from({}), entrypoint_rel_path: 'a.ts' }, /^entrypoint_rel_path: must not be given with/],
   ['another type', from({ type: 'gitlab' }), /^source.type: must be github/],

@@ -48,7 +48,7 @@ interface AppServicesOptions {
   readonly logger: Logger
 }
 
-/** Creates and connects what serves apps. */
+/** Creates and connects the services of apps. */
 export function createAppServices(options: AppServicesOptions) {
   const { database, secrets, organizationOf, limits, jobs, sessions, serverId, clock, logger } = options
   const deploymentStore = new DeploymentStore(database)

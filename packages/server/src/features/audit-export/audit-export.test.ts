@@ -37,14 +37,14 @@ const change = async (owner: TestProject, { id }: ExportDestination, body: objec
 const read = async (owner: TestProject, { id }: ExportDestination) =>
   (await owner.call<ExportDestination>('GET', `/audit-logs/export/destinations/${id}`)).body
 
-/** Moves the clock past the export windows, and exports. */
+/** Moves the clock past the export windows and exports. */
 async function exportAll(): Promise<void> {
   await server.services.audit.flush()
   server.clock.advance(20 * 60)
   await server.services.auditExporter.run()
 }
 
-/** The lines of a destination in the bucket, by the key of their object. */
+/** The lines of a destination in the bucket, by object key. */
 async function objects(destination: ExportDestination): Promise<ReadonlyMap<string, readonly Line[]>> {
   const { Contents = [] } = await client.send(new ListObjectsV2Command({ Bucket: destination.bucket }))
   const keys = Contents.flatMap(({ Key }) => (Key?.includes(`destination_id=${destination.id}/`) ? [Key] : []))

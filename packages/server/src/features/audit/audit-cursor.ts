@@ -21,9 +21,9 @@ export function writeCursor({ untilSequence, after }: AuditCursor, filter: Audit
 export function readCursor(text: string, filter: AuditQuery, field: string): AuditCursor {
   const refuse = (rule: string) => new BerthError('invalid_input', { reason: `${field}: ${rule}.` })
   const parts = Parts.safeParse(parsed(text))
-  if (!parts.success) throw refuse('must be one that an answer of this operation has given')
+  if (!parts.success) throw refuse('must be a cursor from a response of this operation')
   const [untilSequence, time, eventId, hash] = parts.data
-  if (hash !== hashOf(filter)) throw refuse('was given for another start, end or filter')
+  if (hash !== hashOf(filter)) throw refuse('belongs to another start, end or filter')
   return { untilSequence, after: { occurredAt: new Date(time), eventId } }
 }
 

@@ -158,7 +158,7 @@ export class AuditService {
     this.#timer = setTimeout(() => {
       this.#timer = undefined
       this.flush().catch((error: Error) => {
-        this.#logger.warn({ reason: error.message }, 'could not write the audit log to the database; trying again')
+        this.#logger.warn({ reason: error.message }, 'could not write the audit log to the database; retrying')
         this.#flushAfter(retryMilliseconds)
       })
     }, milliseconds).unref()
@@ -167,6 +167,6 @@ export class AuditService {
 
 function checkWindow({ start, end }: AuditQuery): void {
   const refuse = (rule: string) => new BerthError('invalid_input', { reason: `end: ${rule}.` })
-  if (end <= start) throw refuse('must lie after the start')
-  if (end.getTime() - start.getTime() > maxWindowMilliseconds) throw refuse('must lie at most 30 days after the start')
+  if (end <= start) throw refuse('must be after the start')
+  if (end.getTime() - start.getTime() > maxWindowMilliseconds) throw refuse('must be at most 30 days after the start')
 }

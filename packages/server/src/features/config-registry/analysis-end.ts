@@ -9,7 +9,7 @@ interface Failure {
 
 const canceled: Failure = { code: 'canceled', message: 'The analysis was canceled.' }
 
-/** The end of an analysis, with what is told of it from then on. */
+/** The end of an analysis, with the result that it shows from then on. */
 export function endOf(
   status: AnalysisEnd['status'],
   result: AnalysisResult,

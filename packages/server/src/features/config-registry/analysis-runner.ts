@@ -17,7 +17,7 @@ import { SiteVisits } from './visits/visit-site.ts'
 import type { WorkloadTrials } from './workloads/workload-trials.ts'
 
 const lookMilliseconds = 1_000
-/** Of servers that were killed, or lost the database, in the middle of it. */
+/** Counts servers that were killed or lost the database during the analysis. */
 const maxAttempts = 4
 
 interface AnalysisRunnerOptions {
@@ -25,15 +25,15 @@ interface AnalysisRunnerOptions {
   readonly runs: RunStore
   readonly sessions: AnalysisSessions
   readonly offers: readonly ProxyOffer[]
-  /** Between two visits to a site. */
+  /** The pause between two visits to a site. */
   readonly pauseMilliseconds: number
-  /** Absent: the operator has configured no model. */
+  /** Absent if the operator has configured no model. */
   readonly workloads: WorkloadTrials | undefined
   readonly clock: Clock
   readonly logger: Logger
 }
 
-/** Why an analysis ends before it is done. */
+/** Why an analysis ends before it is complete. */
 class Ended extends Error {
   readonly status: 'canceled' | 'expired'
 
@@ -43,7 +43,7 @@ class Ended extends Error {
   }
 }
 
-/** Brings analyses to their end; one that a killed server has begun goes on where that one was. */
+/** Runs analyses. Resumes an analysis of a killed server where that one stopped. */
 export class AnalysisRunner {
   readonly #options: AnalysisRunnerOptions
 
@@ -72,11 +72,11 @@ export class AnalysisRunner {
     }
   }
 
-  /** Ends what runs when it was canceled, or its time is over. */
+  /** Aborts a running analysis that was canceled or has expired. */
   async #look({ id, expires_at }: StoredAnalysis, ending: AbortController): Promise<void> {
     const { analyses, clock } = this.#options
     if (clock.now() >= expires_at) return ending.abort(new Ended('expired'))
-    // The next look sees what this one could not.
+    // The next poll retries.
     if (await analyses.isCancelRequested(id).catch(() => false)) ending.abort(new Ended('canceled'))
   }
 
@@ -115,7 +115,7 @@ export class AnalysisRunner {
     return { outcome, guidance: null }
   }
 
-  /** What cannot be told to its caller is thrown, and another server, or this one, begins again. */
+  /** Throws errors that do not concern the caller. Another server, or this one, then starts again. */
   async #endEarly(analysis: StoredAnalysis, reason: unknown, signal: AbortSignal): Promise<void> {
     if (reason instanceof Ended) return this.#end(analysis, reason.status)
     const mayRecover = reason instanceof BerthError && reason.code === 'database_unavailable'

@@ -17,9 +17,9 @@ import type { StoredAnalysis } from './stored-analysis.ts'
 export type NewAnalysis = Omit<Insertable<ConfigAnalysisTable>, 'status' | 'last_requested_at'>
 
 export interface AnalysisLimits {
-  /** Of a project, at once. */
+  /** The number of concurrent analyses of a project. */
   readonly perProject: number
-  /** Of a domain, by all projects, begun since then. */
+  /** The number of analyses of a domain by all projects, started since that time. */
   readonly perSite: { readonly most: number; readonly since: Date }
 }
 
@@ -55,8 +55,8 @@ export class AnalysisStore {
   }
 
   /**
-   * Starts an analysis with its job, or finds the one that runs for the same request. Requests about one domain, and
-   * those of one project, wait for each other, so that no two take the last place.
+   * Starts an analysis with its job, or finds a running one for the same request. Requests for one domain, and requests
+   * of one project, wait for each other, so that no two take the last free slot.
    */
   async begin(analysis: NewAnalysis, limits: AnalysisLimits, jobs: JobQueue): Promise<Begun> {
     const { project_id, target, domain, intent, allowed_proxy_countries: countries, created_at: now } = analysis
@@ -114,7 +114,7 @@ export class AnalysisStore {
     return newestPage(query, page)
   }
 
-  /** Each target of the project, with its latest analysis and what the latest that is over has told. */
+  /** Each target of the project, with its latest analysis and the result of the latest finished one. */
   async listSummaries(
     projectId: ProjectId,
     {
@@ -172,7 +172,7 @@ export class AnalysisStore {
     )
   }
 
-  /** Another begin of a server with it; nothing when it is over. */
+  /** Claims an analysis for a server and counts the attempt. Undefined if it is finished. */
   async claim(id: AnalysisId): Promise<StoredAnalysis | undefined> {
     return this.#database
       .updateTable('config_analyses')
@@ -183,7 +183,7 @@ export class AnalysisStore {
       .executeTakeFirst()
   }
 
-  /** Asks whoever runs it to end. Says what it was before, when that was not over. */
+  /** Requests the cancellation from the server that runs it. Returns its state before, if it was not finished. */
   async requestCancel(projectId: ProjectId, id: string, now: Date): Promise<StoredAnalysis | undefined> {
     return this.#database
       .updateTable('config_analyses')
@@ -204,7 +204,10 @@ export class AnalysisStore {
     return row?.cancel_requested_at !== null
   }
 
-  /** Ends an analysis; of several ends the first counts. With `unclaimed`, only one that no server has begun with. */
+  /**
+   * Ends an analysis. Of several ends, the first one counts. With `unclaimed`, only ends one that no server has
+   * started.
+   */
   async finish(id: AnalysisId, end: AnalysisEnd, { unclaimed = false } = {}): Promise<boolean> {
     let query = this.#database
       .updateTable('config_analyses')

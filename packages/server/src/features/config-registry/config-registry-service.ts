@@ -18,11 +18,11 @@ const lifetimeMilliseconds = 45 * 60 * 1000
 const anHour = 60 * 60 * 1000
 
 export interface ConfigRegistryConfig {
-  /** Analyses that run at once on a server. */
+  /** The number of concurrent analyses of a server. */
   readonly atOnce: number
   readonly perProject: number
   readonly perSiteAndHour: number
-  /** Between two visits of an analysis. */
+  /** The pause between two visits of an analysis. */
   readonly pauseMilliseconds: number
 }
 
@@ -31,7 +31,7 @@ interface ConfigRegistryServiceOptions {
   readonly runs: RunStore
   readonly jobs: JobQueue
   readonly config: ConfigRegistryConfig
-  /** What the operator lets sessions reach besides public addresses. */
+  /** The destinations that the operator permits in addition to public addresses. */
   readonly egressAllow: readonly AllowEntry[]
   readonly hasModel: boolean
   readonly clock: Clock
@@ -43,7 +43,7 @@ export interface RegistryQuestion {
   readonly allowedProxyCountries: readonly string[] | null
 }
 
-/** An analysis, or none, with what is known of its target. */
+/** An analysis, if there is one, with what is known about its target. */
 export interface Answer extends AnalysisResult {
   readonly target: Target
   readonly analysis: StoredAnalysis | null
@@ -57,14 +57,14 @@ export class ConfigRegistryService {
     this.#options = options
   }
 
-  /** What is known; it starts nothing and asks nobody. */
+  /** Returns what is known. Starts no analysis and sends no requests. */
   async lookUp({ url, allowedProxyCountries }: RegistryQuestion): Promise<Answer> {
     requirePublic(url, this.#options.egressAllow)
     const { url: _url, ...target } = readTarget(url)
     return { target, analysis: null, ...(await this.#known(target, allowedProxyCountries)) }
   }
 
-  /** Starts an analysis, or finds the one that runs for the same question. */
+  /** Starts an analysis, or finds a running one for the same request. */
   async resolve(question: RegistryQuestion & { readonly intent: string | null }): Promise<Answer> {
     const { analyses, jobs, config, clock } = this.#options
     const { projectId, allowedProxyCountries, intent } = question
@@ -123,7 +123,7 @@ export class ConfigRegistryService {
     return this.#options.analyses.listSummaries(projectId, { ...sort, search: search && readSearch(search) }, page)
   }
 
-  /** One that no server has begun with is over at once; any other when its server has heard of it. */
+  /** An analysis that no server has started ends immediately, any other when its server receives the cancellation. */
   async cancel(projectId: ProjectId, id: string): Promise<Answer> {
     const { analyses, clock } = this.#options
     await this.expireOverdue()
@@ -136,7 +136,7 @@ export class ConfigRegistryService {
     return this.get(projectId, id)
   }
 
-  /** Ends what nobody has brought to an end in its time. */
+  /** Ends analyses that have exceeded their time. */
   async expireOverdue(): Promise<void> {
     const { analyses, runs, clock } = this.#options
     for (const analysis of await analyses.listOverdue(clock.now())) {

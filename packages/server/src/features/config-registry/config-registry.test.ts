@@ -22,7 +22,7 @@ afterEach(() => {
 })
 
 let sites = 0
-/** A site of the test's own: what is known of one is known to all projects. */
+/** A site for one test only, because results about a site are shared by all projects. */
 const newHost = () => `site-${++sites}.example`
 
 const resolve = (project: TestProject, body: unknown) =>
@@ -37,7 +37,7 @@ const messageOf = ({ body }: ApiAnswer<unknown>) => (body as { message: string }
 const idOf = ({ body }: ApiAnswer<ConfigRegistryResponse>) => body.analysis?.id ?? assert.fail(JSON.stringify(body))
 const sessionsOf = async (project: TestProject) => (await project.call<unknown[]>('GET', '/browsers')).body
 
-/** Resolves, and does the job. */
+/** Resolves the target and runs the job. */
 async function analyse(project: TestProject, body: unknown): Promise<ConfigRegistryResponse> {
   const id = idOf(await resolve(project, body))
   await run(id)

@@ -7,7 +7,7 @@ import {
 } from '@berth/contract/config-registry/config-registry.ts'
 import type { Configuration } from './analysis.ts'
 
-/** A place where the operator has proxies. */
+/** A country in which the operator has proxies of a type. */
 export interface ProxyOffer {
   readonly type: string
   readonly country: string | undefined
@@ -15,7 +15,7 @@ export interface ProxyOffer {
 
 type Proxy = NonNullable<Configuration['proxy']>
 
-/** From the cheapest to the dearest: a headful browser takes several times the memory of a headless one. */
+/** From cheapest to most expensive: a headful browser takes several times the memory of a headless one. */
 const browsers = [
   { headless: true, stealth: false },
   { headless: true, stealth: true },
@@ -24,24 +24,24 @@ const browsers = [
 ] as const
 
 export const directConfigurations: readonly Configuration[] = browsers
-/** The most capable of them, whose page the others are held against. */
+/** The most capable configuration. Pages of the others are compared with its page. */
 export const referenceConfiguration: Configuration = browsers[3]
 
-/** The operator's proxies of the countries, the cheapest first; absent: of all. */
+/** The operator's proxies in the countries, cheapest first. Without countries, all of them. */
 export function offeredProxies(offers: readonly ProxyOffer[], countries: readonly string[] | null): readonly Proxy[] {
   return registryProxyTypes.flatMap((type) => {
     const places = new Set(offers.filter((offer) => offer.type === type).map(({ country }) => country))
     return (
       [...places]
         .filter((country) => (countries ? country !== undefined && countries.includes(country) : true))
-        // Of isp proxies, a country is always chosen; without one, that is the usual one.
+        // An ISP proxy always has a country: if none is requested, the most common one.
         .filter((country) => country !== undefined || type !== 'isp')
         .map((country): Proxy => ({ type, ...(country !== undefined && { country }) }))
     )
   })
 }
 
-/** With each proxy, the cheapest browser and the most capable one. */
+/** The cheapest and the most capable browser with each proxy. */
 export function proxyConfigurations(proxies: readonly Proxy[]): readonly Configuration[] {
   return proxies.flatMap((proxy) => [
     { ...browsers[0], proxy },
@@ -54,7 +54,7 @@ export function keyOf({ headless, stealth, proxy }: Configuration): string {
   return `${headless ? 'headless' : 'headful'}${stealth ? '+stealth' : ''} ${route}`
 }
 
-/** As people read it. */
+/** The label for people. */
 export function labelOf({ headless, stealth, proxy }: Configuration): string {
   const browser = `${headless ? 'headless' : 'headful'}${stealth ? ' + stealth' : ''}`
   return proxy ? `${browser}, ${[proxy.type, 'proxy', proxy.country].filter(Boolean).join(' ')}` : browser
@@ -66,7 +66,7 @@ export function costOf({ headless, stealth, proxy }: Configuration): number {
   return route * browsers.length + browsers.findIndex((one) => one.headless === headless && one.stealth === stealth)
 }
 
-/** Whether a caller who names countries may use it. */
+/** Whether a caller that restricts countries may use it. */
 export function isAllowed({ proxy }: Configuration, countries: readonly string[] | null): boolean {
   return !proxy || !countries || (proxy.country !== undefined && countries.includes(proxy.country))
 }

@@ -8,7 +8,7 @@ import type {
 import { browserOf, costOf, isAllowed, keyOf, proxyOf } from './configurations.ts'
 import type { Observed, RunStore } from './run-store.ts'
 
-/** From the narrowest on. */
+/** Narrowest first. */
 const scopes: readonly MatchScope[] = ['exact', 'host', 'domain']
 
 export interface Known {
@@ -17,8 +17,8 @@ export interface Known {
 }
 
 /**
- * What is known of a target, from all analyses of all projects. The narrowest scope with a judged run decides. Of a
- * wider one no more is told than its name: which pages others have asked about stays with them.
+ * What is known about a target, from the analyses of all projects. The narrowest scope with a conclusive run decides.
+ * For wider scopes, only the name of the scope is returned, so that pages which others have analysed stay private.
  */
 export async function knownOf(runs: RunStore, target: Target, countries: readonly string[] | null): Promise<Known> {
   let hasInconclusive = false
@@ -58,7 +58,7 @@ function isJudged({ accessed, blocked }: Observed): boolean {
   return accessed + blocked > 0
 }
 
-/** Most of the latest judged runs reached the target: a site may change, and then the older ones count no more. */
+/** Whether most of the latest conclusive runs reached the target: a site may change, so older runs are ignored. */
 function works({ latest }: Observed): boolean {
   const accessed = latest.filter((outcome) => outcome === 'accessed').length
   return accessed * 2 > latest.length

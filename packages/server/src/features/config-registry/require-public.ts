@@ -4,8 +4,8 @@ import { parseHost } from '@berth/contract/egress/host.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 
 /**
- * Refuses what a URL itself shows to be no public site. Where a name leads to is for egress to judge, as for all
- * sessions; so are ranges that the operator allows.
+ * Rejects a URL whose host is evidently not public. egress checks the addresses of names, as for all sessions, and
+ * permits the operator's ranges.
  */
 export function requirePublic(text: string, allowed: readonly AllowEntry[]): void {
   const url = new URL(text)

@@ -6,7 +6,7 @@ import type { Configuration, Run, RunOutcome, Visit } from './analysis.ts'
 import { keyOf } from './configurations.ts'
 import type { StoredAnalysis } from './stored-analysis.ts'
 
-/** What is known of one configuration within a scope. */
+/** What is known about a configuration within a scope. */
 export interface Observed {
   readonly configuration: Configuration
   readonly accessed: number
@@ -14,13 +14,13 @@ export interface Observed {
   readonly inconclusive: number
   readonly lastObservedAt: Date
   readonly lastSupportedAt: Date | null
-  /** Of the judged runs, the last ones, newest first. */
+  /** The latest conclusive runs, newest first. */
   readonly latest: readonly RunOutcome[]
 }
 
 export const judgedForWorking = 3
 
-/** What analyses have seen; the judged part of it is what is known. */
+/** The runs of analyses. The conclusive ones are the known results. */
 export class RunStore {
   readonly #database: Database
 
@@ -28,7 +28,7 @@ export class RunStore {
     this.#database = database
   }
 
-  /** A run that is repeated, because a server ended between it and this, takes the place of the one before. */
+  /** A run that is repeated, because a server stopped in between, replaces the earlier one. */
   async add(analysis: StoredAnalysis, { configuration, visit }: Run, now: Date): Promise<void> {
     const seen = { configuration: JSON.stringify(configuration), visit: JSON.stringify(visit), observed_at: now }
     await this.#database
@@ -46,7 +46,7 @@ export class RunStore {
       .execute()
   }
 
-  /** The runs of an analysis that still runs. */
+  /** The runs of an analysis in progress. */
   async list(id: AnalysisId): Promise<readonly Run[]> {
     const rows = await this.#database
       .selectFrom('config_runs')
@@ -58,7 +58,7 @@ export class RunStore {
     return rows.map(({ configuration, visit }) => ({ configuration, visit: visit as Visit }))
   }
 
-  /** Makes runs part of what is known. What their pages said goes. */
+  /** Records the outcomes of runs. The text of their pages is deleted. */
   async judge(id: AnalysisId, judged: readonly { configuration: Configuration; outcome: RunOutcome }[]): Promise<void> {
     await this.#database.transaction().execute(async (database) => {
       for (const { configuration, outcome } of judged) {
@@ -72,12 +72,12 @@ export class RunStore {
     })
   }
 
-  /** Forgets the runs that will not be judged any more. */
+  /** Deletes the runs that will not be judged any more. */
   async forgetUnjudged(id: AnalysisId): Promise<void> {
     await this.#database.deleteFrom('config_runs').where('analysis_id', '=', id).where('outcome', 'is', null).execute()
   }
 
-  /** What is known within the scope. */
+  /** The known results within the scope. */
   async observed(scope: MatchScope, { normalized, host, domain }: Target): Promise<readonly Observed[]> {
     const column = { exact: 'target', host: 'host', domain: 'domain' } as const
     const value = { exact: normalized, host, domain }[scope]

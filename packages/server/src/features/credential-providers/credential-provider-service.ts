@@ -40,8 +40,8 @@ export interface ProviderTest {
 }
 
 /**
- * The rules of credential providers. They belong to the organization, and keys of one project only see that they exist.
- * Values of items are read for logins alone, and only the sealed token of a provider is stored.
+ * The rules of credential providers. They belong to the organization, and keys of one project see only that they exist.
+ * Values of items are read only for logins, and only the encrypted token of a provider is stored.
  */
 export class CredentialProviderService {
   readonly #store: ProviderStore
@@ -92,7 +92,7 @@ export class CredentialProviderService {
   ): Promise<StoredProvider> {
     requireOrganizationKey(caller)
     const { organizationId } = caller
-    // Also done for an unknown provider. The sealed value is then discarded.
+    // Also done for an unknown provider. The encrypted value is then discarded.
     const sealed = token === undefined ? {} : { sealed_token: await this.#seal(organizationId, id, token) }
     const columns = { ...withoutAbsent(change), ...sealed, updated_at: this.#clock.now() }
     const updated = await this.#store.update(organizationId, id, columns)
@@ -131,8 +131,8 @@ export class CredentialProviderService {
   }
 
   /**
-   * The login of an item, by its path, or of the first one that has an address of the domain. Undefined when there is
-   * none. It is read each time, and not kept.
+   * The login of an item, found by its path or as the first one with an address of the domain. Undefined if there is
+   * none. It is read each time and never stored.
    */
   async readLogin(
     organizationId: OrganizationId,
@@ -153,7 +153,7 @@ export class CredentialProviderService {
     if (known && isSameTime(known.updatedAt, provider.updated_at) && this.#clock.now() < known.until) return known.items
 
     const items = await this.#client.listItems(await this.#token(provider)).catch(throwFailed)
-    // The provider may have been deleted, or got another token, during the query.
+    // The provider may have been deleted, or its token changed, during the query.
     const still = await find()
     if (isSameTime(still.updated_at, provider.updated_at)) this.#cacheItems(still, items)
     return items
@@ -187,7 +187,7 @@ function hasPath({ vault, title }: ProviderItem, path: string): boolean {
   return `${vault.name}/${title}` === path
 }
 
-/** `*.example.com` stands for the hosts below it. */
+/** `*.example.com` matches the hosts below it. */
 function isOf({ urls }: ProviderItem, domain: string): boolean {
   return urls.some((url) => {
     const host = (URL.parse(url) ?? URL.parse(`https://${url}`))?.hostname.replace(/^www\./, '') ?? ''

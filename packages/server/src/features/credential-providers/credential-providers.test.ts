@@ -11,7 +11,7 @@ const connect = await ConnectServer.open()
 const open = (limitMilliseconds: number) =>
   TestServer.open({ onePassword: { connectUrl: connect.url, limitMilliseconds } })
 const server = await open(60_000)
-/** For providers that would be waited for otherwise. */
+/** A short time limit, for providers that do not respond. */
 const impatient = await open(1_000)
 afterEach(() => {
   connect.answer = undefined

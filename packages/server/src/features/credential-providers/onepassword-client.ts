@@ -35,9 +35,9 @@ const OpenItem = z.object({
 })
 
 export interface OnePasswordOptions {
-  /** The URL of the operator's Connect server. Absent when there is none. */
+  /** The URL of the operator's Connect server, if there is one. */
   readonly connectUrl: string | undefined
-  /** The limit of a whole call, however many requests it needs. */
+  /** The time limit of a whole call, however many requests it needs. */
   readonly limitMilliseconds: number
 }
 
@@ -56,7 +56,7 @@ export class OnePasswordClient implements ProviderClient {
   async listItems(token: string): Promise<readonly ProviderItem[]> {
     const connect = await this.#connect(token)
     const open = [...(await vaultsOf(connect))]
-    if (open.length > maxVaults) throw new ProviderFailure(`The token opens more than ${maxVaults} vaults.`)
+    if (open.length > maxVaults) throw new ProviderFailure(`The token gives access to more than ${maxVaults} vaults.`)
     const items: ProviderItem[] = []
     const work = async () => {
       for (let vault = open.shift(); vault; vault = open.shift()) items.push(...(await itemsOf(connect, vault)))
@@ -82,9 +82,11 @@ export class OnePasswordClient implements ProviderClient {
   async #connect(token: string): Promise<OPConnect> {
     const { connectUrl, limitMilliseconds } = this.#options
     if (connectUrl === undefined) {
-      throw new ProviderFailure('This service knows no 1Password Connect server. Its operator sets the address.')
+      throw new ProviderFailure(
+        'This service has no 1Password Connect server. The operator has to configure its address.',
+      )
     }
-    // On demand: its HTTP client, which is not used, takes a sixth of the time to load the server.
+    // Imported on demand: its HTTP client, which is not used, takes a sixth of the time to load the server.
     const { OnePasswordConnect } = await import('@1password/connect')
     const httpClient = new BoundedRequests(AbortSignal.timeout(limitMilliseconds), limitMilliseconds)
     // Without the trailing slash, the library would drop the last segment of the path.
@@ -117,7 +119,7 @@ function checked<Schema extends z.ZodType>(schema: Schema, value: unknown): z.ou
 }
 
 function notConnect(cause: unknown): ProviderFailure {
-  return new ProviderFailure('The Connect server gives an answer that 1Password Connect does not give.', { cause })
+  return new ProviderFailure('The response of the Connect server is not that of 1Password Connect.', { cause })
 }
 
 /** Replaces the library's HTTP client, which follows redirects, reads without limit and limits only single requests. */
@@ -154,7 +156,7 @@ class BoundedRequests implements IRequestClient {
     let bytes = 0
     for await (const piece of response.body ?? []) {
       bytes += piece.length
-      if (bytes > maxAnswerBytes) throw new ProviderFailure('The Connect server gives an answer that is too large.')
+      if (bytes > maxAnswerBytes) throw new ProviderFailure('The response of the Connect server is too large.')
       pieces.push(piece)
     }
     return Buffer.concat(pieces).toString()

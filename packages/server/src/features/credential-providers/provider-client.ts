@@ -15,7 +15,7 @@ export interface ProviderItem {
   readonly urls: readonly string[]
 }
 
-/** What a login item holds. */
+/** The values of a login item. */
 export interface ProviderLogin {
   readonly values: ReadonlyMap<string, string>
   /** The base32 seed or `otpauth:` URI of one-time codes. */

@@ -13,7 +13,7 @@ interface CredentialServiceOptions {
   readonly clock: Clock
 }
 
-/** The sealed part of a credential. An array of pairs, because objects do not preserve every order. */
+/** The encrypted part of a credential. An array of pairs, because objects do not preserve every order. */
 interface CredentialSecrets {
   readonly values: readonly (readonly [key: string, value: string])[]
   readonly totpSecret?: string
@@ -25,11 +25,11 @@ export interface WrittenCredential {
   readonly totp: TotpCode | undefined
 }
 
-/** What is typed into the pages of a site. */
+/** The values for a login page. */
 export interface CredentialValues {
   readonly credential: StoredCredential
   readonly values: ReadonlyMap<string, string>
-  /** Absent without a secret for codes. */
+  /** Absent without a TOTP secret. */
   readonly totp: ((at: Date) => TotpCode) | undefined
 }
 
@@ -74,7 +74,7 @@ export class CredentialService {
     return credential
   }
 
-  /** Undefined when no credential has the name. An id is none. */
+  /** Undefined if no credential has this name. Does not accept an id. */
   async findByName(projectId: ProjectId, name: string): Promise<StoredCredential | undefined> {
     const credential = await this.#store.find(projectId, name)
     return credential?.name === name ? credential : undefined
@@ -118,7 +118,7 @@ export class CredentialService {
     return totpCode(totpSecret, credential.totp, this.#clock.now())
   }
 
-  /** The values, for whoever types them into a page. Undefined when the credential is gone. */
+  /** The values for entering them in a page. Undefined if the credential is gone. */
   async openForLogin(projectId: ProjectId, id: string): Promise<CredentialValues | undefined> {
     const credential = await this.#store.find(projectId, id)
     if (!credential) return undefined
@@ -152,7 +152,7 @@ function merged(before: CredentialSecrets, change: CredentialUpdateRequest): Cre
   for (const [key, value] of Object.entries(change.values ?? {})) values.set(key, value)
   if (values.size > maxValues) {
     throw new BerthError('invalid_input', {
-      reason: `values: must have at most ${maxValues} values, with those before.`,
+      reason: `values: must have at most ${maxValues} values, including existing ones.`,
     })
   }
   const totpSecret = change.totp_secret === undefined ? before.totpSecret : change.totp_secret || undefined
@@ -171,5 +171,5 @@ function settingsOf(
   if (before) return { ...before, ...change }
   const [name] = Object.keys(change)
   if (name === undefined) return undefined
-  throw new BerthError('invalid_input', { reason: `totp_${name}: there is no totp_secret that it could be for.` })
+  throw new BerthError('invalid_input', { reason: `totp_${name}: needs a totp_secret.` })
 }

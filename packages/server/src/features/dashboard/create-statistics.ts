@@ -7,7 +7,7 @@ import { noTimes, withTime } from './create-times.ts'
 const gatherMilliseconds = 5_000
 const maxGathered = 1_000
 
-/** How a create of a session has ended. */
+/** The result of a create. */
 interface CreateOutcome {
   readonly milliseconds: number
   readonly isFromReserve: boolean
@@ -20,7 +20,7 @@ interface CreateStatisticsOptions {
   readonly logger: Logger
 }
 
-/** Counts creates by project and hour. Those of a few seconds are written together, so that no create waits for it. */
+/** Counts creates by project and hour. Writes the counts every few seconds, so that no create waits for it. */
 export class CreateStatistics {
   readonly #options: CreateStatisticsOptions
   #gathered = new Map<string, HourOfCreates>()
@@ -49,7 +49,7 @@ export class CreateStatistics {
     this.#timer ??= setTimeout(() => void this.flush(), gatherMilliseconds).unref()
   }
 
-  /** Writes what is gathered. Without a database it is lost: nothing depends on it. */
+  /** Writes the collected counts. Without a database they are lost, which harms nothing. */
   async flush(): Promise<void> {
     const { store, clock, logger } = this.#options
     clearTimeout(this.#timer)
@@ -59,6 +59,6 @@ export class CreateStatistics {
     if (hours.length === 0) return
     await store
       .add(hours, clock.now())
-      .catch((error: unknown) => logger.warn({ err: error }, 'could not count the creates of the last seconds'))
+      .catch((error: unknown) => logger.warn({ err: error }, 'could not store the statistics of creates'))
   }
 }

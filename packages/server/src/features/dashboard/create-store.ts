@@ -20,7 +20,7 @@ export class CreateStore {
     this.#database = database
   }
 
-  /** Adds to the hours what has happened in them, and forgets old ones. Projects that have gone are left out. */
+  /** Adds the counts to their hours and removes old hours. Skips projects that are gone. */
   async add(hours: readonly HourOfCreates[], now: Date): Promise<void> {
     const rows = hours.map(({ projectId, at, reserveHits, errors, durations }) => ({
       project_id: projectId,

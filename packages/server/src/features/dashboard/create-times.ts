@@ -1,9 +1,9 @@
-/** Each class ends a quarter later than the one before: from 5 ms to about two minutes. */
+/** Each class of the histogram ends a quarter later than the one before: from 5 ms to about two minutes. */
 const growth = 1.25
 const firstMilliseconds = 5
 const classCount = 46
 
-/** How many creates took how long. Its size does not depend on their number. */
+/** A histogram of durations. Its size does not depend on their number. */
 export type CreateTimes = readonly number[]
 
 export const noTimes: CreateTimes = Array<number>(classCount).fill(0)
@@ -14,7 +14,7 @@ export function withTime(times: CreateTimes, milliseconds: number): CreateTimes 
   return times.map((count, each) => (each === place ? count + 1 : count))
 }
 
-/** So long, or less, took this share of them: in between the ends of a class, as if they were spread evenly in it. */
+/** The duration below which this share of them lies. Interpolates linearly within a class. */
 export function percentileOf(times: CreateTimes, share: number): number | null {
   const total = times.reduce((sum, count) => sum + count, 0)
   if (total === 0) return null

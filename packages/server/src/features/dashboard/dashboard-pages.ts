@@ -10,10 +10,10 @@ const entry = join(import.meta.dirname, '../../../../dashboard/src/main.tsx')
 const pagePath = '/dashboard'
 const assetsPath = `${pagePath}/assets`
 
-/** Bundled when somebody opens the dashboard for the first time. */
+/** Bundled when the dashboard is first opened. */
 const readSite = siteReader(entry)
 
-/** Serves the dashboard: one page for all of its addresses, and its files, which are the same for everybody. */
+/** Serves the dashboard: one page for all of its addresses, and its files, which are the same for everyone. */
 export function mountDashboardPages(app: FastifyInstance, options: { readonly publicUrl: string | undefined }): void {
   for (const path of [pagePath, `${pagePath}/*`]) {
     app.get(path, async (request, reply) => {
@@ -38,9 +38,8 @@ export function mountDashboardPages(app: FastifyInstance, options: { readonly pu
 }
 
 /**
- * Only files of the dashboard itself are scripts and styles: other paths of this origin serve what sessions have
- * written. The terminal makes style sheets and attributes of its own; the
- * sheets have the nonce.
+ * Only files of the dashboard itself are permitted as scripts and styles, because other paths of this origin serve
+ * content of sessions. The terminal creates style sheets and attributes; the sheets have the nonce.
  */
 function policyFor(host: string, nonce: string): string {
   return [

@@ -5,11 +5,11 @@ import { tasksOf } from '../../testing/page-tasks.ts'
 import { TestServer } from '../../testing/server-test.ts'
 
 const maxFirstViewBytes = 250 * 1024
-/** Of the processor: the time by the clock depends on what else runs. */
+/** Processor time, because elapsed time depends on what else runs. */
 const maxWorkMilliseconds = 1_000
 const rows = 50
 
-/** When the list and its button were there, by the clock of the page. */
+/** Records when the list and its button appeared, by the clock of the page. */
 const watchScript = `window.ready = new Promise((resolve) => {
   new MutationObserver((_, observer) => {
     if (!document.querySelector('.canvas .row') || !document.querySelector('header.page button.primary')) return
@@ -35,7 +35,7 @@ test('the first view is small, and takes less than a second of work until it can
   })
   assert.equal(signIn.status(), 204)
 
-  // Whoever is first after a start of the server waits for the bundle too.
+  // The first request after the start of a server also waits for the bundle.
   await fetch(`${server.url}/dashboard`)
 
   const page = await signedIn.newPage()

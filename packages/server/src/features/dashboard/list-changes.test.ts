@@ -12,7 +12,7 @@ const servers = await SharedServers.open()
 after(() => servers.close())
 const { first, second } = servers
 
-/** The lists and sessions that a follower is told of. */
+/** Collects the lists and sessions in the events of a stream. */
 class Follower {
   readonly lists: ListName[] = []
   readonly sessions: string[] = []
@@ -37,7 +37,7 @@ class Follower {
         }
       }
     }
-    read().catch(() => {}) // It is left.
+    read().catch(() => {}) // The reader has left.
     return follower
   }
 
@@ -108,7 +108,7 @@ test('what is no change that the list shows is not told', async () => {
   const { body: pool } = await project.call<{ id: string }>('POST', '/browser_pools', { name: 'quiet', size: 1 })
   const follower = await Follower.start(project, first.url)
   await project.call('POST', '/profiles', { name: 'seen' })
-  await follower.isTold('profiles') // So are all changes before it.
+  await follower.isTold('profiles') // All earlier changes have arrived then, too.
   follower.lists.length = 0
 
   await sql`update browser_pools set next_build_at = now() where id = ${pool.id}`.execute(first.database)
@@ -158,6 +158,6 @@ test('each list has a trigger that tells of it', async () => {
     where tgfoid = 'announce_list_change'::regproc`.execute(first.database)
   const told = rows.map(({ arguments: bytes }) => bytes.toString().split('\0')[0])
 
-  // Apps come and go with their deployments; the audit log has a trigger of its own.
+  // Apps change with their deployments. The audit log has a separate trigger.
   assert.deepEqual(new Set([...told, 'apps', 'audit']), new Set(ListName.options))
 })

@@ -13,7 +13,7 @@ interface OverviewServiceOptions {
   readonly listOrganizations: () => Promise<readonly { readonly id: OrganizationId }[]>
   readonly driver: Pick<Driver, 'freeRoom'>
   readonly clock: Clock
-  /** What `./berth doctor` finds; absent where sessions do not run on this host. */
+  /** The findings of `./berth doctor`. Absent if sessions do not run on this host. */
   readonly examineHost?: (() => Promise<readonly Finding[]>) | undefined
 }
 
@@ -57,7 +57,7 @@ export class OverviewService {
     const now = clock.now().getTime()
     if (!this.#examined || now - this.#examined.at > freshMilliseconds) {
       this.#examined = { at: now, findings: examineHost() }
-      // The next reader tries again.
+      // The next reader retries.
       this.#examined.findings.catch(() => (this.#examined = undefined))
     }
     return (await this.#examined.findings).map(({ name, verdict: { state, fact, ...rest } }) => ({
@@ -68,7 +68,9 @@ export class OverviewService {
     }))
   }
 
-  /** What other organizations have used is nobody's business but the operator's, who has the first organization. */
+  /**
+   * Only the operator, who owns the first organization, may see the host and with it the usage of other organizations.
+   */
   async #isOperator({ organizationId, keyProjectId }: Caller): Promise<boolean> {
     if (keyProjectId !== null) return false
     const [first] = await this.#options.listOrganizations()

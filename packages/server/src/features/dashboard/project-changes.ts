@@ -5,7 +5,7 @@ import { Changes } from '@berth/runtime/async/changes.ts'
 import type { Caller } from '../../access/caller.ts'
 
 const maxFollowersOfProject = 50
-/** Of changes that a reader has not taken. Beyond it the reader is told to read everything again. */
+/** The limit of changes that a slow reader has not received. Beyond it, the reader is told to reload everything. */
 const maxPending = 100
 
 interface Follower {
@@ -15,13 +15,16 @@ interface Follower {
   readonly changes: Changes
 }
 
-/** Who is told of a change: those who follow the project, or with a key of the whole organization any project of it. */
+/**
+ * Selects the readers of a change: those that follow the project, or any project of the organization with a key of the
+ * whole organization.
+ */
 export interface ListOwner {
   readonly project?: ProjectId | undefined
   readonly organization?: OrganizationId | undefined
 }
 
-/** Tells the open dashboards which sessions of their project have changed, and which other lists. */
+/** Notifies open dashboards of changed sessions and lists of their project. */
 export class ProjectChanges {
   readonly #followers = new Map<ProjectId | OrganizationId, Set<Follower>>()
   readonly #closing = new AbortController()
@@ -38,12 +41,12 @@ export class ProjectChanges {
     const signal = AbortSignal.any([reader, this.#closing.signal])
     if ((this.#followers.get(projectId)?.size ?? 0) >= maxFollowersOfProject) {
       throw new BerthError('too_many_viewers', {
-        reason: `${maxFollowersOfProject} dashboards follow this project already.`,
+        reason: `${maxFollowersOfProject} dashboards already follow this project, which is the limit.`,
       })
     }
     const follower: Follower = { sessions: new Set(), lists: new Set(), hasMore: false, changes: new Changes() }
     this.#add(projectId, follower, signal)
-    // What an organization has is shown to keys of the whole organization alone.
+    // Only keys of the whole organization see the organization's lists.
     if (keyProjectId === null) this.#add(organizationId, follower, signal)
     return changesOf(follower, signal)
   }
@@ -58,7 +61,7 @@ export class ProjectChanges {
     })
   }
 
-  /** The row of a session has changed. */
+  /** Reports a change of a session's row. */
   note(projectId: ProjectId, sessionId: SessionId): void {
     for (const follower of this.#followers.get(projectId) ?? []) {
       if (follower.sessions.size < maxPending) follower.sessions.add(sessionId)
@@ -67,7 +70,7 @@ export class ProjectChanges {
     }
   }
 
-  /** A row of a list has come, changed or gone. */
+  /** Reports an inserted, changed or deleted row of a list. */
   noteList(list: ListName, { project, organization }: ListOwner): void {
     for (const owner of [project, organization]) {
       for (const follower of (owner && this.#followers.get(owner)) ?? []) {
@@ -77,7 +80,7 @@ export class ProjectChanges {
     }
   }
 
-  /** Changes may have been missed. */
+  /** Call when changes may have been missed. */
   noteAll(): void {
     for (const follower of [...this.#followers.values()].flatMap((followers) => [...followers])) {
       follower.hasMore = true
@@ -88,7 +91,7 @@ export class ProjectChanges {
 
 async function* changesOf(follower: Follower, signal: AbortSignal): AsyncGenerator<ProjectChange> {
   const { sessions, lists, changes } = follower
-  // The first event says that from now on nothing is missed.
+  // The first event tells the reader that nothing is missed from now on.
   yield { sessions: [], lists: [], more: true }
   while (!signal.aborted) {
     if (sessions.size + lists.size === 0 && !follower.hasMore) await changes.next(signal)

@@ -9,7 +9,7 @@ import type { ProjectChanges } from './project-changes.ts'
 
 const channel = 'berth_changes'
 
-/** Servers tell of sessions, and triggers of the database of their recordings and downloads, and of other lists. */
+/** Servers notify of sessions. Triggers of the database notify of recordings, downloads and other lists. */
 const Payload = z.union([
   z.object({ session: z.string(), project: z.string(), server: z.string().optional() }),
   z.object({
@@ -34,8 +34,8 @@ interface SharedProjectChangesOptions {
 }
 
 /**
- * Tells the dashboards of every server that uses the database what happens to the sessions of this one, and hears from
- * the database what becomes of the other lists.
+ * Notifies the dashboards of all servers of changes to the sessions of this server, and receives changes of other lists
+ * from the database.
  */
 export class SharedProjectChanges {
   readonly #options: SharedProjectChangesOptions
@@ -62,26 +62,26 @@ export class SharedProjectChanges {
     await this.#listener.close()
   }
 
-  /** Nobody waits for it. Without a database there is nothing to tell of. */
+  /** Not awaited. Without a database there are no changes. */
   tell(project: ProjectId, session: SessionId): void {
     const { database, serverId, logger } = this.#options
     const payload = JSON.stringify({ project, session, server: serverId })
     sql`select pg_notify(${channel}, ${payload})`
       .execute(database)
-      .catch((error: unknown) => logger.warn({ err: error }, 'could not tell the other servers of a session'))
+      .catch((error: unknown) => logger.warn({ err: error }, 'could not notify other servers of a session'))
   }
 
   #take(payload: string): void {
     const { serverId, changes } = this.#options
     const { data: change } = Payload.safeParse(jsonOf(payload))
     if (!change)
-      changes.noteAll() // A newer server has other lists.
+      changes.noteAll() // A newer server has additional lists.
     else if ('list' in change) changes.noteList(change.list, change)
     else if (change.server !== serverId) changes.note(change.project as ProjectId, change.session as SessionId)
   }
 }
 
-/** Whoever may connect to the database may write to its channels. */
+/** Any user of the database can write to its channels. */
 function jsonOf(payload: string): unknown {
   try {
     return JSON.parse(payload)

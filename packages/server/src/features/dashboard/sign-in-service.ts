@@ -22,7 +22,7 @@ interface SignInServiceOptions {
 
 type SignInCredential = { readonly apiKey: string } | { readonly code: string }
 
-/** A session of the dashboard that was just created. Its token is not available again. */
+/** A new session of the dashboard. This is the only time when its token is available. */
 export interface SignedIn {
   readonly token: string
   readonly seconds: number
@@ -32,7 +32,7 @@ export interface SignedIn {
 /** Sessions of the dashboard. Each has exactly the rights of the API key that it was created with, and ends with it. */
 export class SignInService {
   readonly #options: SignInServiceOptions
-  /** When each address has failed in the last minute. */
+  /** The times of failed attempts of each address within the last minute. */
   readonly #failures = new LRUCache<string, readonly number[]>({ max: maxAddresses })
 
   constructor(options: SignInServiceOptions) {
@@ -48,7 +48,7 @@ export class SignInService {
     const known = 'apiKey' in credential ? (await keys.find(hashApiKey(credential.apiKey)))?.keyId : undefined
     const keyId = 'code' in credential ? await store.takeLink(hashApiKey(credential.code), now) : known
     if (keyId) await store.add({ tokenHash: hashApiKey(token), keyId, now, expiresAt })
-    // By the token, so that a key that has ended signs nobody in, whichever way it came.
+    // Looked up by the token, so that an expired key cannot sign in, whichever way it was sent.
     const scope = keyId && (await keys.find(hashApiKey(token)))
     if (!scope) throw this.#refuse(credential, address, now)
     return { token, seconds: sessionSeconds, scope }
@@ -60,7 +60,7 @@ export class SignInService {
     keys.clear()
   }
 
-  /** Creates the code of a link that signs in once, with the rights of the key. */
+  /** Creates the code of a link that signs in once with the rights of the key. */
   async createLink(apiKey: string): Promise<string | undefined> {
     const { store, keys, clock } = this.#options
     const scope = await keys.find(hashApiKey(apiKey))

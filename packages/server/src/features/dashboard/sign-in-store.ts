@@ -1,7 +1,7 @@
 import type { ApiKeyId } from '@berth/contract/common/ids.ts'
 import type { Database } from '../../database/database.ts'
 
-/** Who signs in more often with one key is signed out where it did so first. */
+/** Beyond it, the oldest sessions of a key are removed. */
 const maxSessionsOfKey = 20
 
 export class SignInStore {
@@ -11,7 +11,7 @@ export class SignInStore {
     this.#database = database
   }
 
-  /** Adds a session, and removes those that have expired and those of the key that are too many. */
+  /** Adds a session, and removes expired ones and the oldest ones beyond the limit of the key. */
   async add(session: NewDashboardSession): Promise<void> {
     const { tokenHash, keyId, now, expiresAt } = session
     await this.#database.transaction().execute(async (database) => {
@@ -50,7 +50,7 @@ export class SignInStore {
       .execute()
   }
 
-  /** Uses the link up and returns its key. Of two callers, one finds none. */
+  /** Consumes the link and returns its key. Of two concurrent callers, one gets undefined. */
   async takeLink(codeHash: Buffer, now: Date): Promise<ApiKeyId | undefined> {
     const link = await this.#database
       .deleteFrom('dashboard_links')

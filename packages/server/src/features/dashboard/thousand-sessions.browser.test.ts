@@ -7,9 +7,9 @@ import { TestServer } from '../../testing/server-test.ts'
 const isDeep = process.env.BERTH_DEEP === '1'
 const sessionCount = 1_000
 const atOnce = 20
-/** A task that takes longer is one that a person can feel. */
+/** A longer task is perceptible. */
 const maxTaskMilliseconds = 50
-/** Of the rows that are in sight now and then, where the scrolling rests for the next page of the list. */
+/** The number of rows that are visible while scrolling pauses to load the next page. */
 const maxPictures = 200
 
 test('a list of 1,000 sessions is scrolled without a stutter', {
@@ -35,7 +35,7 @@ test('a list of 1,000 sessions is scrolled without a stutter', {
     if (request.url().endsWith('/thumbnail')) pictures += 1
   })
 
-  // A wheel that is turned fast, and a scroll bar that is dragged.
+  // A mouse wheel that is turned fast, and a dragged scroll bar.
   for (const pixels of [150, 1_200]) {
     await page.reload()
     await page.locator('.canvas .row').first().waitFor()
@@ -50,7 +50,7 @@ test('a list of 1,000 sessions is scrolled without a stutter', {
   }
 })
 
-/** Scrolls by so much in each frame, until no more rows come. */
+/** Scrolls by this distance in each frame until there are no more rows. */
 async function scrollToEnd(page: Page, pixels: number): Promise<void> {
   await page.evaluate(`new Promise((done) => {
     const frame = document.querySelector('.rows .scroll')

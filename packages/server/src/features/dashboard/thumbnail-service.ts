@@ -6,7 +6,7 @@ import { LRUCache } from 'lru-cache'
 
 const maxBytes = 16 * 1024 * 1024
 const freshMilliseconds = 5_000
-/** Drawing them takes processor time from the sessions. */
+/** Rendering them takes processor time from the sessions. */
 const atOnce = 2
 const limitMilliseconds = 5_000
 
@@ -14,9 +14,9 @@ interface ThumbnailServiceOptions {
   readonly sessions: {
     /** The active session of the project. */
     find(projectId: ProjectId, idOrName: string): Promise<SessionId>
-    /** Whether its machine is here and runs. */
+    /** Whether its machine is on this server and not frozen. */
     isAwake(id: SessionId): boolean
-    /** A picture from its agent, as JPEG in base64. */
+    /** A picture from its agent, as base64-encoded JPEG. */
     take(id: SessionId, limitMilliseconds: number): Promise<string | undefined>
   }
   readonly clock: Clock
@@ -27,7 +27,7 @@ interface Thumbnail {
   readonly takenAt: number
 }
 
-/** Small pictures of sessions. One that is frozen keeps its last picture, and is not woken for another. */
+/** Small pictures of sessions. A frozen session keeps its last picture and is not woken for a new one. */
 export class ThumbnailService {
   readonly #options: ThumbnailServiceOptions
   readonly #taken = new LRUCache<SessionId, Thumbnail>({
@@ -41,7 +41,7 @@ export class ThumbnailService {
     this.#options = options
   }
 
-  /** Absent when there is no picture. */
+  /** Undefined if there is no picture. */
   async get(projectId: ProjectId, idOrName: string): Promise<Buffer | undefined> {
     const { sessions, clock } = this.#options
     const id = await sessions.find(projectId, idOrName)
@@ -51,7 +51,7 @@ export class ThumbnailService {
     return (await this.#flights.run(id, () => this.#take(id))) ?? known?.jpeg
   }
 
-  /** The session has ended. */
+  /** Call when the session has ended. */
   forget(id: SessionId): void {
     this.#taken.delete(id)
   }
@@ -59,7 +59,7 @@ export class ThumbnailService {
   async #take(id: SessionId): Promise<Buffer | undefined> {
     const { sessions, clock } = this.#options
     await this.#places.acquire()
-    // A session that goes meanwhile, or a page that is busy, has no picture; that is no error of the list.
+    // A session that ends meanwhile, or whose page is busy, has no picture. The list treats this as no error.
     const base64 = await sessions
       .take(id, limitMilliseconds)
       .catch(() => undefined)

@@ -15,7 +15,7 @@ interface CodeSample {
   readonly source: string
 }
 
-/** The document with calls of the official SDKs at each operation that they have. */
+/** Adds sample calls of the official SDKs to each operation that they support. */
 export function withCodeSamples(document: OpenApiDocument): object {
   const paths = Object.entries(document.paths ?? {}).map(([path, operations]) => {
     const sampled = Object.entries(operations as Readonly<Record<string, Operation>>).map(([method, operation]) => {
@@ -42,7 +42,7 @@ function samplesOf(document: OpenApiDocument, path: string, operation: Operation
   ]
 }
 
-/** The last parameter of the path comes first, and a body that is a file second. */
+/** The last parameter of the path comes first. A body that is a file comes second. */
 function typescriptSample(segments: readonly string[], { path, content, fields }: SampleArguments): string {
   const others = path.slice(0, -1).map((name) => [name === 'id_or_name' ? 'id' : name, name] as const)
   const named = { ...Object.fromEntries(others), ...fields }
@@ -106,12 +106,12 @@ function pythonValue(value: Example): string {
   return `{${members.join(', ')}}`
 }
 
-/** Words of the language get a line behind them. */
+/** Keywords of the language get a trailing underscore. */
 function pythonName(name: string): string {
   return ['from', 'global', 'import', 'class', 'async'].includes(name) ? `${name}_` : name
 }
 
-/** Required members of parameters are plain values, and the others options. Deeper values are left to the reader. */
+/** Required parameters are plain values, optional ones are wrapped. Nested values are left to the reader. */
 function goSample(segments: readonly string[], { path, content, fields, required }: SampleArguments): string {
   const method = segments.map(goName)
   const structure = `${segments

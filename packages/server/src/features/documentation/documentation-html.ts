@@ -19,7 +19,7 @@ const words = {
 }
 
 interface Reference {
-  /** The module that draws it. */
+  /** The module that renders the reference. */
   readonly library: string
   readonly document: string
 }

@@ -20,8 +20,8 @@ const html = 'text/html; charset=utf-8'
 type Send = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
 
 /**
- * Serves the API document for programs (`/openapi.json`, `/spec.json`), and for people the reference of the API
- * (`/docs`) and the guides. The pages load nothing from other hosts.
+ * Serves the API document for programs (`/openapi.json`, `/spec.json`), and the API reference (`/docs`) and guides for
+ * people. The pages load nothing from other hosts.
  */
 export function mountDocumentationPages(app: FastifyInstance, { publicUrl }: { publicUrl: string | undefined }): void {
   const readSite = siteReader(entry)
@@ -83,8 +83,8 @@ export function mountDocumentationPages(app: FastifyInstance, { publicUrl }: { p
 }
 
 /**
- * People enter an API key in the reference. So only files of these pages are scripts, the key can be sent to this
- * server alone, and no other page can frame it. The reference makes style sheets of its own.
+ * People enter an API key in the reference. So only files of these pages are permitted as scripts, requests go only to
+ * this server, and no other page can embed it. The reference creates style sheets itself.
  */
 function policyFor(host: string): string {
   return [
@@ -100,7 +100,7 @@ function policyFor(host: string): string {
   ].join('; ')
 }
 
-/** On demand: most servers start and end without a reader, and it takes longer than mounting all routes. */
+/** Created on demand: most servers never need it, and it takes longer than mounting all routes. */
 async function writeDocument() {
   const { openApiDocument } = await import('../../openapi/openapi-document.ts')
   return openApiDocument()
@@ -110,7 +110,7 @@ function jsonResponse(value: object): StaticResponse {
   return new StaticResponse('application/json; charset=utf-8', Buffer.from(JSON.stringify(value)))
 }
 
-/** Answers all requests with what is made for the first one. */
+/** Uses the result of the first request for all later ones. */
 function once(make: () => Promise<StaticResponse>): Send {
   const read = memoize(make)
   return async (request, reply) => (await read()).send(request, reply)

@@ -1,6 +1,6 @@
 import type { OpenApiDocument } from '../../openapi/openapi-document.ts'
 
-/** Stands for the content of a file. */
+/** Represents the content of a file. */
 export class FileExample {}
 
 export type Example =
@@ -43,11 +43,11 @@ interface Schema {
   readonly description?: string
 }
 
-/** What a call of an operation has to say: what is required, or else one setting of a body that is all optional. */
+/** The arguments of a sample call: the required ones, or one setting if all are optional. */
 export interface SampleArguments {
-  /** Names of the parameters of the path, in its order. */
+  /** Names of the path parameters, in order. */
   readonly path: readonly string[]
-  /** A body that is a file. */
+  /** Set for a body that is a file. */
   readonly content: FileExample | undefined
   /** Parameters of the query and members of the body. */
   readonly fields: Readonly<Record<string, Example>>
@@ -84,7 +84,7 @@ function isPlain({ type, deprecated, description }: Schema): boolean {
   return isScalar && !deprecated && !description?.startsWith('Not supported')
 }
 
-/** A value that the schema describes. Values that have no form of their own are the name of their member. */
+/** A value that matches the schema. A text without a format gets the name of its member. */
 function exampleOf(document: OpenApiDocument, name: string, given: Schema, depth: number): Example {
   const schema = resolved(document, given)
   if (schema.const !== undefined) return schema.const
@@ -113,7 +113,7 @@ function exampleOf(document: OpenApiDocument, name: string, given: Schema, depth
   }
 }
 
-/** Follows references, and takes the first of several forms. */
+/** Follows references, and selects the first of several forms. */
 function resolved(document: OpenApiDocument, schema: Schema): Schema {
   const { $ref, allOf, anyOf, oneOf, ...own } = schema
   if ($ref) {

@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import MarkdownIt from 'markdown-it'
+import type MarkdownIt from 'markdown-it'
 
 /** The folder of the guides, which are the documentation of the repository. */
 const folder = join(import.meta.dirname, '../../../../../docs')
@@ -8,15 +8,17 @@ const folder = join(import.meta.dirname, '../../../../../docs')
 export interface Guide {
   readonly name: string
   readonly title: string
-  /** Safe: HTML in the text is shown as text, and links have no schemes that run scripts. */
+  /** Safe to embed: HTML in the text is escaped, and links cannot have schemes that run scripts. */
   readonly html: string
 }
 
-/** All guides, by their titles. */
+/** All guides, by title. */
 export async function readGuides(): Promise<readonly Guide[]> {
   const files = (await readdir(folder)).filter((file) => file.endsWith('.md'))
   const names = new Set(files.map((file) => basename(file, '.md')))
-  const render = guideRenderer(names)
+  // Loaded when somebody reads.
+  const { default: MarkdownIt } = await import('markdown-it')
+  const render = guideRenderer(new MarkdownIt({ html: false }), names)
   const guides = await Promise.all(
     files.map(async (file) => {
       const text = await readFile(join(folder, file), 'utf8')
@@ -27,15 +29,17 @@ export async function readGuides(): Promise<readonly Guide[]> {
   return guides.toSorted((one, other) => one.title.localeCompare(other.title, 'en'))
 }
 
-/** The pictures of the guides, by their names. */
+/** The pictures of the guides, by name. */
 export async function readPictures(): Promise<ReadonlyMap<string, Buffer>> {
   const pictures = join(folder, 'images')
   const files = (await readdir(pictures)).filter((file) => file.endsWith('.png'))
   return new Map(await Promise.all(files.map(async (file) => [file, await readFile(join(pictures, file))] as const)))
 }
 
-function guideRenderer(guides: ReadonlySet<string>): (text: string) => string {
-  const markdown = new MarkdownIt({ html: false })
+function guideRenderer(
+  markdown: InstanceType<typeof MarkdownIt>,
+  guides: ReadonlySet<string>,
+): (text: string) => string {
   const { rules } = markdown.renderer
   rules.heading_open = (tokens, index) => {
     const id = anchorOf(tokens[index + 1]?.content ?? '')
@@ -59,7 +63,7 @@ function guideRenderer(guides: ReadonlySet<string>): (text: string) => string {
   return (text) => markdown.render(text)
 }
 
-/** As GitHub names headings, so that links work there too. */
+/** Generates the same anchors as GitHub, so that links work in both places. */
 function anchorOf(heading: string): string {
   return heading
     .toLowerCase()
@@ -67,7 +71,7 @@ function anchorOf(heading: string): string {
     .replaceAll(/\s/g, '-')
 }
 
-/** Guides link to each other as files. Files of the repository that are no guides are not served. */
+/** Guides link to each other as files. Other files of the repository are not served. */
 function addressOf(href: string, guides: ReadonlySet<string>): string {
   if (/^https?:/.test(href) || href.startsWith('#')) return href
   const [path = '', anchor] = href.split('#', 2)

@@ -8,16 +8,16 @@ import { pathOf } from '@berth/runtime/http/error-reply.ts'
 import { StaticResponse } from '@berth/runtime/http/static-response.ts'
 import type { FastifyInstance } from 'fastify'
 
-/** Scalar for browsers, as its package contains it: one module, and parts that it loads on demand. */
+/** The browser build of Scalar from its package: one module, and chunks that it loads on demand. */
 const folder = join(dirname(fileURLToPath(import.meta.resolve('@scalar/api-reference'))), 'browser')
 const path = '/docs/assets/scalar'
 const script = 'text/javascript; charset=utf-8'
-/** More than the package has. */
+/** More than the package contains. */
 const maxScripts = 1_000
 
 export const libraryPath = `${path}/standalone.esm.js`
 
-/** Serves the scripts of Scalar. Each is read and compressed when it is first asked for. */
+/** Serves the scripts of Scalar. Each is read and compressed at its first request. */
 export function mountReferenceLibrary(app: FastifyInstance): void {
   const responses = new LoadingCache<string, StaticResponse>({ maxEntries: maxScripts })
   const readNames = memoize(listScripts)

@@ -1,6 +1,6 @@
 /**
- * How the official SDKs name the operations, in Python's writing. An operation without a name has no sample. The tests
- * compare the names with the SDK for TypeScript.
+ * The methods of the official SDKs for each operation, in Python's notation. An operation without a method has no
+ * sample. Tests compare the names with the TypeScript SDK.
  */
 export const sdkMethods: Readonly<Record<string, string>> = {
   createBrowser: 'browsers.create',

@@ -1,4 +1,4 @@
-/** Those that the SDK for TypeScript has: it is older than the one for Python. */
+/** The methods that the TypeScript SDK has: it is older than the Python SDK. */
 export const typescriptMethods: ReadonlySet<string> = new Set([
   'browsers.create',
   'browsers.list',

@@ -41,7 +41,7 @@ export class ChromeStoreService {
       const path = await this.#fetch(this.#addressOf(id, system), folder, signal)
       const start = await readZipOffset(path)
       const sizeBytes = (await stat(path)).size - start
-      if (sizeBytes <= 0) throw refusal('what it answers ends before the archive')
+      if (sizeBytes <= 0) throw refusal('its response ends before the archive')
       // An open file stays readable after its folder is removed.
       const file = await open(path)
       return { content: file.createReadStream({ start }), sizeBytes }
@@ -72,13 +72,13 @@ export class ChromeStoreService {
     const path = join(folder.path, 'extension.crx')
     try {
       const response = await this.#follow(address, either)
-      if (response.status !== 200 || !response.body) throw refusal(`it answers with status ${response.status}`)
+      if (response.status !== 200 || !response.body) throw refusal(`it responds with status ${response.status}`)
       const content = Readable.fromWeb(response.body as Parameters<typeof Readable.fromWeb>[0])
       await pipeline(content, limited, createWriteStream(path))
       return path
     } catch (error) {
       if (error instanceof BerthError) throw error
-      throw refusal(either.aborted ? 'it does not answer in time' : 'it cannot be reached', error)
+      throw refusal(either.aborted ? 'it does not respond in time' : 'it cannot be reached', error)
     }
   }
 
@@ -91,10 +91,10 @@ export class ChromeStoreService {
       if (response.status < 300 || response.status > 399 || location === null) return response
       await response.body?.cancel()
       const next = URL.parse(location, url)
-      if (!next || !this.#isStoreHost(next)) throw refusal('it refers to another host')
+      if (!next || !this.#isStoreHost(next)) throw refusal('it redirects to another host')
       url = next
     }
-    throw refusal('it refers from one address to another')
+    throw refusal('it redirects too often')
   }
 
   #isStoreHost(url: URL): boolean {

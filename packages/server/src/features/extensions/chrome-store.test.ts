@@ -18,7 +18,7 @@ const store = createServer((request, response) => {
 }).listen(0, '127.0.0.1')
 await once(store, 'listening')
 const storeUrl = `http://127.0.0.1:${(store.address() as AddressInfo).port}`
-/** Stands for a host outside the store, such as one in the operator's network. */
+/** Represents a host outside the store, such as one in the operator's network. */
 const elsewhere = createServer((_request, response) => response.end(crx())).listen(0, '127.0.0.1')
 await once(elsewhere, 'listening')
 let visits = 0

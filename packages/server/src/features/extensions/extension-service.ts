@@ -108,7 +108,7 @@ export class ExtensionService {
       const extension = await this.#options.store.use(projectId, key, this.#options.clock.now())
       if (!extension) throw new BerthError('extension_not_found', { extension: id ?? name ?? '' })
       if (used.some((other) => other.id === extension.id)) {
-        throw new BerthError('invalid_input', { reason: `extensions: must name ${id ?? name} once.` })
+        throw new BerthError('invalid_input', { reason: `extensions: must contain ${id ?? name} once.` })
       }
       used.push(extension)
     }

@@ -60,7 +60,7 @@ export class ExtensionStore {
         .where('project_id', '=', projectId)
         .where((where) => ('id' in key ? where('id', '=', key.id as ExtensionId) : where('name', '=', key.name)))
         .returningAll()
-        // A create need not wait until it is certain when an extension was used.
+        // A create does not have to wait until the time of use is durable.
         .returning(unwaitedCommit)
         .executeTakeFirst()
     )

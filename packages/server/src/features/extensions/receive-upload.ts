@@ -22,7 +22,7 @@ export async function receiveUpload(request: IncomingMessage, folder: string): P
   })
   for await (const part of parts) {
     if (part.kind === 'file') {
-      if (hasFile) throw refusal('file: must come once.')
+      if (hasFile) throw refusal('file: must be given once.')
       hasFile = true
       await pipeline(part.content, createWriteStream(path))
     } else {

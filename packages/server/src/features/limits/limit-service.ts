@@ -14,12 +14,12 @@ const windowMilliseconds = 60_000
 /** The operator's defaults for organizations without limits of their own. */
 export interface LimitsConfig {
   readonly maxSessions: number
-  /** Concurrent ones of an organization without limits of its own. */
+  /** The limit of concurrent invocations for an organization without its own. */
   readonly maxInvocations: number
   readonly maxInvocationsPerApp: number
   /** Per limited operation and organization. 0 means no limit. */
   readonly requestsPerMinute: number
-  /** Connections of managed auth of an organization. Null: no limit. */
+  /** The limit of managed auth connections of an organization. Null: no limit. */
   readonly maxAuthConnections: number | null
   readonly minHealthCheckSeconds: number
 }
@@ -99,12 +99,12 @@ export class LimitService {
     })
   }
 
-  /** The same for one statement that does all of it: it may, if this is true. */
+  /** Like `takePlace`, as a condition for a statement that does everything: true if a slot is free. */
   takesPlace(projectId: ProjectId): RawBuilder<boolean> {
     return this.#store.takesPlace(projectId, this.#config.maxSessions)
   }
 
-  /** The same for an invocation of an app. */
+  /** Like `takePlace`, for an invocation of an app. */
   async takeInvocationPlace<Made>(
     projectId: ProjectId,
     appName: string,
@@ -122,7 +122,7 @@ export class LimitService {
     })
   }
 
-  /** The same for a connection of managed auth. */
+  /** Like `takePlace`, for a connection of managed auth. */
   async takeConnectionPlace<Made>(projectId: ProjectId, make: (database: Database) => Promise<Made>): Promise<Made> {
     return this.#store.reserveConnection(projectId, (used, database) => {
       const { maxAuthConnections: limit } = this.#config
@@ -132,7 +132,7 @@ export class LimitService {
     })
   }
 
-  /** Changes what occupies session slots. More of them than before are occupied only if they were free. */
+  /** Changes how many session slots are occupied. Additional ones must be free. */
   async changePlaces<Made>(projectId: ProjectId, change: (database: Database) => Promise<Made>): Promise<Made> {
     return this.#store.reserve(projectId, async (before, database, readAgain) => {
       const made = await change(database)

@@ -61,8 +61,9 @@ export class LimitStore {
   }
 
   /**
-   * Reads how much the project and its organization use, and lets `take` use more, while other servers and requests
-   * wait for the organization's row. `take` throws to leave usage unchanged; `readAgain` tells it what it has changed.
+   * Reads the usage of the project and its organization, and lets `take` use more, while other servers and requests
+   * wait for the organization's row. `take` throws to leave usage unchanged. `readAgain` returns the usage after its
+   * change.
    */
   async reserve<Taken>(
     projectId: ProjectId,
@@ -91,12 +92,12 @@ export class LimitStore {
     })
   }
 
-  /** The same as a part of the one statement that takes a place: whether there is one. */
+  /** A condition for the statement that takes a slot: whether one is free. */
   takesPlace(projectId: ProjectId, organizationDefault: number): RawBuilder<boolean> {
     return sql<boolean>`take_session_place(${projectId}, ${organizationDefault}::int)`
   }
 
-  /** The same for invocations. */
+  /** Like `reserve`, for invocations. */
   async reserveInvocation<Taken>(
     projectId: ProjectId,
     appName: string,
@@ -128,7 +129,7 @@ export class LimitStore {
     })
   }
 
-  /** The same for connections of managed auth, of which only the organization has a limit. */
+  /** Like `reserve`, for connections of managed auth, where only the organization has a limit. */
   async reserveConnection<Taken>(
     projectId: ProjectId,
     take: (used: number, database: Database) => Promise<Taken>,
@@ -148,7 +149,7 @@ export class LimitStore {
 
   /**
    * Counts a request and returns the number of requests in its minute. A server whose clock is behind counts in the
-   * newest minute. What a crash of the database loses of the count harms nobody.
+   * newest minute. A crash of the database may lose counts, which is harmless.
    */
   async countRequest(
     organizationId: OrganizationId,

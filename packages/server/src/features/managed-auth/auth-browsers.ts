@@ -6,15 +6,15 @@ import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { z } from 'zod'
 import type { CommandOptions } from '../../agent-link/command-agent.ts'
 
-/** Longer than any flow: a session that nobody ends, because its server was killed, ends by itself. */
+/** Longer than any flow. Ends a session that is left when its server is killed. */
 const idleSeconds = 25 * 60
-/** The tag of its sessions, whose value is the id of a flow or check. */
+/** The tag of its sessions. The value is the id of a flow or check. */
 export const authTagName = 'berth.managed_auth'
 const answerBytes = 1024 ** 2
-/** Beyond the time that the page is given. */
+/** Added to the time limit of the page. */
 const commandMilliseconds = 15_000
 
-/** A session, as far as managed auth uses it. */
+/** The part of a session that managed auth uses. */
 export interface AuthSession {
   readonly id: SessionId
   readonly telemetry: object | null
@@ -23,11 +23,11 @@ export interface AuthSession {
 export interface AuthBrowsersOptions {
   readonly createSession: (projectId: ProjectId, request: BrowserRequest, signal: AbortSignal) => Promise<AuthSession>
   readonly findSession: (projectId: ProjectId, id: SessionId) => Promise<AuthSession | undefined>
-  /** Has the session save its profile when it ends. */
+  /** Makes the session save its profile when it ends. */
   readonly keepChanges: (id: SessionId) => Promise<void>
-  /** When the state of the profile was saved that it has now. */
+  /** When the current state of the profile was saved. */
   readonly savedAt: (profileId: ProfileId) => Promise<Date | null | undefined>
-  /** Does nothing where the session is another server's. */
+  /** Does nothing if another server has the session. */
   readonly endSession: (id: SessionId) => Promise<void>
   readonly record: (projectId: ProjectId, id: SessionId) => Promise<{ readonly id: ReplayId }>
   readonly command: <Body extends z.ZodType, Reply extends z.ZodType>(
@@ -43,11 +43,11 @@ interface AuthBrowserRequest {
   readonly projectId: ProjectId
   readonly profileId: ProfileId
   readonly browser: ManagedAuthBrowserConfig
-  /** The flow or check that it is for. */
+  /** The id of the flow or check. */
   readonly purpose: string
 }
 
-/** The sessions of flows and checks: ordinary ones of the project, with the profile, in a browser that a person can see. */
+/** The sessions of flows and checks: ordinary headful sessions of the project with the profile. */
 export class AuthBrowsers {
   readonly #options: AuthBrowsersOptions
 
@@ -66,9 +66,9 @@ export class AuthBrowsers {
       ...(proxy && { proxy }),
       ...(region && { region }),
       ...(telemetry && { telemetry }),
-      // Only a login that succeeds changes the profile.
+      // Only a successful login changes the profile.
       profile: { id: profileId, save_changes: false },
-      // In place of the tabs of the profile.
+      // Instead of the tabs of the profile.
       start_url: 'about:blank',
       timeout_seconds: idleSeconds,
       tags: { [authTagName]: purpose },
@@ -80,17 +80,17 @@ export class AuthBrowsers {
     return this.#options.findSession(projectId, id)
   }
 
-  /** Nothing when it cannot be recorded: that is no reason not to log in. */
+  /** Undefined if recording fails, which does not stop the login. */
   async record(projectId: ProjectId, id: SessionId): Promise<ReplayId | undefined> {
     try {
       return (await this.#options.record(projectId, id)).id
     } catch (error) {
-      this.#options.logger.warn({ err: error, sessionId: id }, 'a login is not recorded')
+      this.#options.logger.warn({ err: error, sessionId: id }, 'could not record a login')
       return undefined
     }
   }
 
-  /** Has the agent of a session do something about a login. */
+  /** Sends a login command to the agent of a session. */
   async ask<Body extends z.ZodType, Reply extends z.ZodType>(
     id: SessionId,
     endpoint: Endpoint<z.ZodType, z.ZodType, Body, Reply>,
@@ -101,15 +101,15 @@ export class AuthBrowsers {
     return this.#options.command(id, endpoint, body, { limitMilliseconds, maxAnswerBytes: answerBytes, signal })
   }
 
-  /** Ends the session with its profile saved. Safe to repeat. */
+  /** Ends the session and saves its profile. Safe to repeat. */
   async endAndKeep(id: SessionId, profileId: ProfileId, began: Date): Promise<boolean> {
-    await this.#options.keepChanges(id).catch(() => {}) // It has ended already; what counts is the profile.
+    await this.#options.keepChanges(id).catch(() => {}) // The session has already ended. Only the profile matters.
     await this.#options.endSession(id)
     const savedAt = await this.#options.savedAt(profileId)
     return savedAt !== null && savedAt !== undefined && savedAt >= began
   }
 
-  /** Ends the session. The profile stays as it was. */
+  /** Ends the session without saving the profile. */
   async end(id: SessionId): Promise<void> {
     await this.#options
       .endSession(id)

@@ -11,7 +11,7 @@ import { interactionOf } from './flows/interaction.ts'
 import { reauthOf } from './reauth.ts'
 import type { TimelineRow } from './timeline-store.ts'
 
-/** Where the flow of a connection can be seen, while it is in progress. */
+/** The addresses of a connection's flow while it is in progress. */
 export interface FlowLinks {
   readonly hostedUrl: string | undefined
   readonly liveViewUrl: string | undefined
@@ -58,7 +58,7 @@ function credentialReference(connection: StoredConnection): CredentialReference 
   return { provider: provider_name, ...(path !== null && { path }), ...(credential_auto && { auto: true }) }
 }
 
-/** Those of the newest flow. What is only true while it is in progress is null afterwards. */
+/** The fields of the newest flow. Those that only apply while it is in progress are null afterwards. */
 function flowMembers(flow: StoredFlow | undefined, { hostedUrl, liveViewUrl }: FlowLinks) {
   const asked = flow && askedOf(flow)
   const isInProgress = flow?.status === 'IN_PROGRESS'
@@ -85,7 +85,7 @@ function flowMembers(flow: StoredFlow | undefined, { hostedUrl, liveViewUrl }: F
   }
 }
 
-/** What somebody can answer now. Empty lists are left out. */
+/** What a person can answer now. Empty lists are omitted. */
 function askedOf({ step, page, known_refs }: StoredFlow) {
   if (!page || (step !== 'AWAITING_INPUT' && step !== 'AWAITING_EXTERNAL_ACTION')) return undefined
   const { fields, choices, discovered_fields, mfa_options, sign_in_options, pending_sso_buttons } = interactionOf(
@@ -101,7 +101,7 @@ function askedOf({ step, page, known_refs }: StoredFlow) {
   }
 }
 
-/** The same state as the members of the connection, without those that are null. */
+/** The same state as in the connection, without null fields. */
 export function stateEvent(flow: StoredFlow, links: FlowLinks, now: Date): StateEvent {
   const { flow_status, flow_step, flow_expires_at, sso_provider, browser_session_id, ...members } = flowMembers(
     flow,

@@ -26,7 +26,7 @@ interface ConnectionRoutesOptions {
   readonly publicUrl: string | undefined
 }
 
-/** How the endpoints are mounted: some also for those who have a hand-off token and no key. */
+/** How endpoints are mounted. Some also accept a hand-off token instead of a key. */
 interface Mounts {
   readonly app: FastifyInstance
   readonly mount: MountForCallers
@@ -97,7 +97,7 @@ export function mountConnectionRoutes(
   })
 }
 
-/** A hand-off token opens one connection. */
+/** A hand-off token gives access to one connection. */
 function own({ handoffConnectionId }: Caller, id: string): string {
   if (handoffConnectionId !== undefined && handoffConnectionId !== id) {
     throw new BerthError('auth_connection_not_found', { connection: id })

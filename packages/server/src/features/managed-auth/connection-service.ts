@@ -41,14 +41,14 @@ interface ConnectionServiceOptions {
   readonly providers: CredentialProviderService
   readonly profiles: ProfileService
   readonly limits: LimitService
-  /** Throws when no such browser can be made. */
+  /** Throws if such a browser cannot be created. */
   readonly checkBrowser: (projectId: ProjectId, request: BrowserRequest) => Promise<unknown>
-  /** The id of the proxy that a request names. */
+  /** The id of the proxy in a request. */
   readonly proxyId: (
     projectId: ProjectId,
     proxy: { id?: string | undefined; name?: string | undefined },
   ) => Promise<string>
-  /** Undefined when there is no such session any more. */
+  /** Undefined if the session is gone. */
   readonly liveViewUrl: (projectId: ProjectId, id: SessionId, publicUrl: string) => Promise<string | undefined>
   readonly clock: Clock
 }
@@ -60,7 +60,7 @@ export interface ConnectionWithFlow {
 
 type BrowserFields = Pick<ConnectionUpdateRequest, 'browser' | 'proxy' | 'browser_telemetry'>
 
-/** The rules of connections. What their flows do is the affair of others. */
+/** The rules of connections, without those of their flows. */
 export class ConnectionService {
   readonly #options: ConnectionServiceOptions
 
@@ -127,11 +127,11 @@ export class ConnectionService {
   async getWithFlow(projectId: ProjectId, id: string): Promise<ConnectionWithFlow> {
     const connection = await this.get(projectId, id)
     const flow = await this.newestFlow(connection)
-    // Read again: what the flow has reached meanwhile belongs to its state.
+    // Read again, because the flow's progress is part of its state.
     return { connection: await this.get(projectId, id), flow }
   }
 
-  /** For callers without a project: those with a code. */
+  /** For callers without a project, who have a code. */
   async getAny(id: string): Promise<StoredConnection> {
     return (await this.findAny(id)) ?? throwNotFound(id)
   }
@@ -179,7 +179,7 @@ export class ConnectionService {
     return this.getWithFlow(projectId, id)
   }
 
-  /** Cancels its flow, and leaves the profile. */
+  /** Cancels its flow. The profile stays. */
   async delete(projectId: ProjectId, id: string): Promise<void> {
     const { store, runner, clock } = this.#options
     const deleted = (await store.delete(projectId, id, clock.now())) ?? throwNotFound(id)
@@ -196,7 +196,7 @@ export class ConnectionService {
     return this.#options.timeline.list(connection.id, type, page)
   }
 
-  /** Ended, if its time is over. */
+  /** Ends the flow if it has expired. */
   async newestFlow({ id }: StoredConnection): Promise<StoredFlow | undefined> {
     await this.expire(id)
     return (await this.#options.flows.listNewest([id])).get(id)
@@ -207,7 +207,7 @@ export class ConnectionService {
     for (const flow of await flows.expire(clock.now(), ids)) void runner.stop(flow)
   }
 
-  /** The profile of the connection. One that was deleted is made again. */
+  /** The profile of the connection. A deleted one is created again. */
   async profileOf({ id, project_id, profile_id, profile_name }: StoredConnection): Promise<ProfileId> {
     if (profile_id) return profile_id
     const { profiles, store } = this.#options
@@ -216,7 +216,7 @@ export class ConnectionService {
     return profile.id
   }
 
-  /** Where a person finds the flow, while it is in progress. */
+  /** The addresses of the flow for a person, while it is in progress. */
   async linksOf(projectId: ProjectId, flow: StoredFlow | undefined, publicUrl: string): Promise<FlowLinks> {
     if (flow?.status !== 'IN_PROGRESS') return { hostedUrl: undefined, liveViewUrl: undefined }
     const { secrets, liveViewUrl } = this.#options
@@ -228,7 +228,7 @@ export class ConnectionService {
     }
   }
 
-  /** The browser that a request asks for, on top of what there was. Throws when there can be none like it. */
+  /** Merges the requested browser settings with the existing ones. Throws if no such browser can be created. */
   async browserOf(
     projectId: ProjectId,
     before: ManagedAuthBrowserConfig,
@@ -248,7 +248,7 @@ export class ConnectionService {
       ...(telemetry && { telemetry }),
     })
     await this.#options.checkBrowser(projectId, request)
-    // A name may stand for another proxy later.
+    // A name may refer to another proxy later.
     if (target?.name === undefined) return merged
     return { ...merged, proxy: { id: await this.#options.proxyId(projectId, target) } }
   }

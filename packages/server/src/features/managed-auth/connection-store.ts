@@ -7,7 +7,7 @@ import { pageOf } from '../../database/newest-page.ts'
 import type { AuthConnectionTable } from '../../database/tables.ts'
 import { cancel, type StoredFlow } from './flows/flow-store.ts'
 
-/** A connection, with what it refers to as it is now. */
+/** A connection with the current state of the resources it refers to. */
 export type StoredConnection = Selectable<AuthConnectionTable> & {
   readonly organization_id: OrganizationId
   readonly credential_name: string | null
@@ -111,12 +111,15 @@ export class ConnectionStore {
     return updated !== undefined
   }
 
-  /** Changes what the service itself finds out. */
+  /** Stores changes that the service itself makes. */
   async note(id: AuthConnectionId, columns: Updateable<AuthConnectionTable>): Promise<void> {
     await this.#database.updateTable('auth_connections').set(columns).where('id', '=', id).execute()
   }
 
-  /** Deletes the connection with its flows, and returns the one that was in progress. Of two deletes, one finds it. */
+  /**
+   * Deletes the connection with its flows, and returns the flow that was in progress. Of two concurrent deletes, one
+   * returns the connection.
+   */
   async delete(
     projectId: ProjectId,
     id: string,
@@ -137,7 +140,7 @@ export class ConnectionStore {
     })
   }
 
-  /** The connections whose check is due, which nobody else gets: the next one is a whole interval later. */
+  /** Claims the connections whose check is due by scheduling their next check. */
   async takeDue(now: Date, limit: number): Promise<readonly AuthConnectionId[]> {
     const { rows } = await sql<{ id: AuthConnectionId }>`
       update auth_connections

@@ -51,7 +51,7 @@ interface ManagedAuthOptions {
   readonly logger: Logger
 }
 
-/** Creates and connects what keeps profiles logged in. */
+/** Creates and connects the services of managed auth. */
 export function createManagedAuth(options: ManagedAuthOptions) {
   const { database, credentials, credentialProviders: providers, profiles, limits, serverId, clock, logger } = options
   const connectionStore = new ConnectionStore(database)

@@ -10,7 +10,7 @@ import { connect, credential, login, password, read, simple, submit } from './te
 const server = await TestServer.open()
 after(() => server.close())
 
-/** A login in two steps, whose second one only a person can take. */
+/** A login in two steps. Only a person can do the second one. */
 const site: FakeLoginSite = {
   first: 'login',
   pages: {
@@ -30,7 +30,7 @@ const site: FakeLoginSite = {
 
 type Action = 'login' | 'answer' | 'wrong' | 'twice' | 'stale' | 'late' | 'crash' | 'delete' | 'read' | 'by hand'
 
-/** One run of what may happen, in some order, to one connection. */
+/** One random sequence of events for one connection. */
 class Run {
   readonly #project: TestProject
   readonly #browsers: FakeLogin[] = []
@@ -91,7 +91,7 @@ class Run {
     }
   }
 
-  /** Answers what is asked now, all at once. One of them is taken at most. */
+  /** Answers the current questions concurrently. At most one answer is accepted. */
   async #answer(kinds: readonly ('answer' | 'wrong')[]): Promise<void> {
     const { interaction_id: question, fields } = await read(this.#project, this.#id)
     if (!question || !fields) return
@@ -136,7 +136,7 @@ class Run {
     }
   }
 
-  /** Nothing of it is left. */
+  /** Checks that nothing is left. */
   async end(): Promise<void> {
     await this.#project.call('DELETE', `/auth/connections/${this.#id}`)
     const left = () =>

@@ -28,7 +28,7 @@ after(async () => {
 
 const right = { fields: { username: 'ann', password } }
 
-/** Resolves when the session is over. */
+/** Resolves when the session has ended. */
 async function hasEnded(sessionId: string | null | undefined): Promise<void> {
   for (let look = 0; look < 3_000; look += 1) {
     if ((await server.row(sessionId ?? '')).state === 'deleted') return
@@ -113,7 +113,7 @@ test('what is not asked for is refused by name', async () => {
     const answer = await project.call<Failure>('POST', path, body)
     assert.deepEqual([answer.status, named.test(answer.body.message)], [status, true], JSON.stringify(answer.body))
   }
-  // What React sends beside a choice of the older kind.
+  // The fields that the React client sends with a choice of the older kind.
   assert.equal((await submit(project, id, { interaction_id, fields: {}, sso_provider: 'Acme' })).status, 202)
   const done = await until(project, id, isOver)
   assert.deepEqual([done.flow_status, done.sso_provider], ['SUCCESS', 'acme'])
@@ -248,7 +248,7 @@ test('a server that is killed while it types a stored password never types it ag
     if (!browser) throw new Error('no site')
     browser.beforeAct = async () => {
       isTyping.resolve()
-      // The answer is lost with the server.
+      // The response is lost with the server.
       await new Promise((resolve) => setTimeout(resolve, 300))
       browser.goTo('login')
     }

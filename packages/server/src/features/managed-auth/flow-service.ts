@@ -21,7 +21,7 @@ import { modeOf, readAnswer } from './flows/submission.ts'
 
 const codeBytes = 32
 const maxWrongCodes = 10
-/** Clients give up a stream that is silent, and not all of them count comments. */
+/** Clients abandon a silent stream, and some of them ignore comments. */
 const heartbeatMilliseconds = 10_000
 
 interface FlowServiceOptions {
@@ -41,7 +41,7 @@ export interface BegunLogin {
   readonly code: string
 }
 
-/** What callers do with flows: begin one, answer it, follow it, and hand it to a person. */
+/** Operations of callers on flows: start one, answer it, follow it, and hand it to a person. */
 export class FlowService {
   readonly #options: FlowServiceOptions
 
@@ -49,7 +49,7 @@ export class FlowService {
     this.#options = options
   }
 
-  /** Begins a login, in place of one that is in progress. */
+  /** Starts a login. Cancels one that is in progress. */
   async login(projectId: ProjectId, id: string, request: LoginRequest): Promise<BegunLogin> {
     const { connections, store, runner, secrets, serverId, clock } = this.#options
     const connection = await connections.get(projectId, id)
@@ -79,7 +79,7 @@ export class FlowService {
     return { connection, flow: begun.flow, code }
   }
 
-  /** Takes an answer. What becomes of it shows in the state of the flow. */
+  /** Accepts an answer. The state of the flow shows the outcome. */
   async submit(projectId: ProjectId, id: string, request: SubmitRequest): Promise<void> {
     const { connections, store, secrets, signals, clock } = this.#options
     modeOf(request)
@@ -98,7 +98,7 @@ export class FlowService {
     signals.notify(connection.id)
   }
 
-  /** The state of the newest flow, and each one that follows, until it is over. Waits for a flow where there is none. */
+  /** Yields the state of the newest flow and each later one until the flow ends. Waits for a flow if there is none. */
   async *follow(
     connection: StoredConnection,
     { publicUrl, signal }: { readonly publicUrl: string; readonly signal: AbortSignal },
@@ -108,7 +108,7 @@ export class FlowService {
     let toldVersion: number | undefined
     let beatAt = performance.now()
     while (!signal.aborted) {
-      // Before the look: what changes during it is another change.
+      // Before the poll, so that a change during it counts as a new one.
       const change = signals.next(connection.id, signal)
       const before: StoredFlow | undefined = flow
       flow = before ? await this.#look(before) : await connections.newestFlow(connection)
@@ -125,7 +125,7 @@ export class FlowService {
     }
   }
 
-  /** The flow as it is now. One that was deleted with its connection was canceled. */
+  /** The current state of the flow. A flow that was deleted with its connection counts as canceled. */
   async #look(flow: StoredFlow): Promise<StoredFlow> {
     const { store, connections } = this.#options
     await connections.expire(flow.connection_id)
@@ -133,7 +133,7 @@ export class FlowService {
     return now ?? { ...flow, status: 'CANCELED', step: 'COMPLETED', page: null, version: flow.version + 1 }
   }
 
-  /** A code opens once. Too many wrong ones close the flow to all codes. */
+  /** A code works once. After too many wrong codes, the flow accepts none. */
   async exchange(id: string, code: string): Promise<{ readonly flowId: AuthFlowId; readonly token: string }> {
     const { connections, store, tokens, clock } = this.#options
     const connection = await connections.getAny(id)
@@ -149,20 +149,23 @@ export class FlowService {
     return { flowId: flow.id, token }
   }
 
-  /** The caller of a request with a hand-off token, which opens the newest flow alone. Undefined for other requests. */
+  /**
+   * The caller of a request with a hand-off token, which gives access to the newest flow only. Undefined for other
+   * requests.
+   */
   async callerOf({ authorization }: IncomingHttpHeaders): Promise<Caller | undefined> {
     const { connections, tokens, clock } = this.#options
     const bearer = readBearer(authorization)
     if (!HandoffTokens.isToken(bearer)) return undefined
     const refuse = () =>
-      new BerthError('unauthorized', { reason: 'The login of this token is over. Begin another one.' })
+      new BerthError('unauthorized', { reason: 'The login of this token is over. Start another one.' })
     const subject = await tokens.verify(bearer, clock.now())
     if (!subject) throw refuse()
     const connection = await connections.findAny(subject.connectionId)
     const flow = connection && (await connections.newestFlow(connection))
     if (!connection || flow?.id !== subject.flowId) throw refuse()
     return {
-      // Of somebody without a key: what the audit log calls the caller.
+      // The caller has no key: the audit log shows the flow instead.
       keyId: subject.flowId as never,
       keyName: '',
       organizationId: connection.organization_id,

@@ -26,7 +26,7 @@ after(() => server.close())
 
 const never = new AbortController().signal
 
-/** Checks the connection, and returns the flow that the check has begun. */
+/** Checks the connection, and returns the flow that the check started. */
 async function check(id: string): Promise<AuthFlowId | undefined> {
   await server.services.authHealthChecks.check(id as AuthConnectionId, never)
   const flow = await server.database
@@ -38,7 +38,7 @@ async function check(id: string): Promise<AuthFlowId | undefined> {
   return flow?.id
 }
 
-/** What the jobs do: the check, and the login that it asks for. */
+/** Runs the jobs: the check, and the login that it requests. */
 async function checkAndLogIn(project: TestProject, id: string): Promise<ManagedAuth> {
   const flow = await check(id)
   if (flow) await server.services.authHealthChecks.reauthenticate(flow, never)
@@ -316,7 +316,7 @@ test('a code of an authenticator is computed from the stored secret, and tried o
   const secret = { totp_secret: 'GEZDGNBVGY3TQOJQ', totp_period: 10 }
   await project.call('POST', '/credentials', { name: 'with-code', domain: 'site.test', values, ...secret })
   const { id } = await connect(project, { credential: { name: 'with-code' } })
-  // The clock of the test stands still, and the next code is waited for in real time.
+  // The clock of the test stands still, but the wait for the next code uses real time.
   const moving = setInterval(() => server.clock.advance(0.4), 250)
 
   await login(project, id)
@@ -352,7 +352,7 @@ test('a person confirms elsewhere, or takes another way', async () => {
   assert.equal((await submit(project, id, { mfa_option_id: 'sms' })).status, 202)
   await until(project, id, isAsking)
   browsers[0]?.goTo('home')
-  // By hand, in the live view.
+  // Manually, in the live view.
   const done = await until(project, id, isOver)
 
   assert.deepEqual([done.flow_status, done.can_reauth_reason], ['SUCCESS', 'no_credential'])

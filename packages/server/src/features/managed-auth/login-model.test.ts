@@ -16,7 +16,7 @@ const pick =
   (_request, response) =>
     response.end(says(JSON.stringify({ choose: ref })))
 
-/** Every request, whole. */
+/** Every complete request. */
 const asked: string[] = []
 let answer: RequestListener
 const model = createServer(async (request, response) => {
@@ -33,7 +33,7 @@ after(async () => {
   model.close()
 })
 
-/** The page does not say which of the accounts is meant, and repeats what it should not. */
+/** The page does not show which account to use, and repeats values that must stay secret. */
 const site: FakeLoginSite = {
   first: 'login',
   pages: {
@@ -51,7 +51,7 @@ const site: FakeLoginSite = {
         { kind: 'account', label: 'Work' },
         {
           kind: 'account',
-          // Not the bare name: by that, the account would be found without a model.
+          // Not the bare name: with it, the account would be found without a model.
           label: `Private/${user.toUpperCase()}`,
           description: `Last password ${password}, code 123456`,
         },
@@ -92,7 +92,7 @@ test('the model chooses where the page does not say which choice is right, and g
   assert.match(request, /Private\/‹username›/)
   for (const secret of [user, password, encodeURIComponent(password), totpSecret, '123456', 'tttt'])
     assert.ok(!request.toLowerCase().includes(secret.toLowerCase()), `${secret} is in ${request}`)
-  // What is not the model's to choose is not offered.
+  // Choices that the model must not decide are not offered.
   assert.ok(!request.includes('Acme') && !request.includes('I agree'))
 })
 

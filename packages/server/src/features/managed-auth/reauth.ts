@@ -19,7 +19,7 @@ const reasonOf: Readonly<Record<HumanNeed, ReauthReason>> = {
   customer_input: 'requires_customer_input',
 }
 
-/** Whether the connection can be logged in to again without a person, and why, or why not. */
+/** Whether a login can be repeated without a person, with the reason. */
 export function reauthOf(connection: StoredConnection): Reauth {
   const { authenticated_at, credential_id, credential_version, credential_provider_id } = connection
   const not = (reason: ReauthReason) => ({ isPossible: false, reason })
@@ -36,7 +36,7 @@ export function reauthOf(connection: StoredConnection): Reauth {
   return { isPossible: true, reason: codes ?? (isExternal ? 'external_credential' : 'has_credential') }
 }
 
-/** Of a login that has asked for codes of an authenticator. A provider tells only when it is read whether it has a secret. */
+/** For a login that required TOTP codes. Whether a provider's item has a secret is unknown until it is read. */
 function totpReason(
   { requirements, has_totp }: Pick<StoredConnection, 'requirements' | 'has_totp'>,
   isExternal: boolean,

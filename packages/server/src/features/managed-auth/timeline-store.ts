@@ -4,7 +4,7 @@ import type { ConnectionStatus, FlowStatus, FlowStep, TimelineType } from '@bert
 import { sql } from 'kysely'
 import type { Database } from '../../database/database.ts'
 
-/** A flow or a check, as the timeline tells it. */
+/** A flow or a check, as an entry of the timeline. */
 export interface TimelineRow {
   readonly type: TimelineType
   readonly id: AuthFlowId | AuthCheckId
@@ -31,7 +31,7 @@ export class TimelineStore {
     this.#database = database
   }
 
-  /** Newest first. A check is told when it is over. */
+  /** Newest first. Contains only finished checks. */
   async list(
     connectionId: AuthConnectionId,
     type: TimelineType | undefined,

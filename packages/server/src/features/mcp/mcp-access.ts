@@ -14,7 +14,7 @@ interface ResourceOptions {
   readonly publicUrl: string | undefined
 }
 
-/** Where clients find the issuer (RFC 9728). The form without `/mcp` is for those that look at the root alone. */
+/** Where clients find the issuer (RFC 9728). The path without `/mcp` is for clients that only try the root. */
 export function mountResourceMetadata(app: FastifyInstance, { issuer, publicUrl }: ResourceOptions): void {
   for (const url of [metadataPath, `${metadataPath}/mcp`]) {
     app.get(url, ({ raw }) => ({
@@ -27,7 +27,7 @@ export function mountResourceMetadata(app: FastifyInstance, { issuer, publicUrl 
   }
 }
 
-/** Finds the caller. The headers of a refusal tell the client which token it needs, and where it gets one. */
+/** Authenticates the client. The headers of an error response name the required token and where to get it. */
 export async function admitMcpClient(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -57,13 +57,13 @@ export async function admitMcpClient(
 }
 
 /**
- * Refuses pages that have reached berth by a name of their own, which they have made lead to it (DNS rebinding). For
- * them every request is of their own origin. Pages of any other origin may call, as they may call the API.
+ * Rejects pages that reach berth under their own host name (DNS rebinding), because for them requests to berth are
+ * same-origin. Pages of any other origin may call, as with the API.
  */
 export function refuseRebound({ headers, raw }: FastifyRequest, publicUrl: string | undefined): void {
   const { origin } = headers
   if (origin === undefined || !isSameHost(origin, raw) || isOwnHost(raw, publicUrl)) return
-  const reason = 'Pages reach /mcp by an address of berth, or by the name in BERTH_PUBLIC_URL.'
+  const reason = 'Pages must use an address of berth, or the host name of BERTH_PUBLIC_URL, for /mcp.'
   throw new BerthError('forbidden', { reason })
 }
 

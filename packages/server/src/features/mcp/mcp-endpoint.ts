@@ -17,7 +17,7 @@ import { admitMcpClient, mountResourceMetadata, refuseRebound } from './mcp-acce
 
 const docsFolder = join(import.meta.dirname, '../../../../../docs')
 const methods = 'POST, OPTIONS'
-/** Of one organization: each call is a connection to this server, and may last for minutes. */
+/** The limit of one organization: each call is a connection to this server and may last for minutes. */
 const maxCallsAtOnce = 64
 /** Older clients send several messages in one request. */
 const maxMessages = 20
@@ -27,19 +27,19 @@ const Progressing = z.object({
 
 export interface McpEndpointOptions {
   readonly callerOf: (headers: IncomingHttpHeaders) => Promise<OrganizationCaller>
-  /** Toolsets that are left out. */
+  /** Toolsets that are not offered. */
   readonly disabled: ReadonlySet<Toolset>
-  /** The OAuth issuer whose tokens `callerOf` accepts. Absent: none. */
+  /** The OAuth issuer whose tokens `callerOf` accepts, if there is one. */
   readonly issuer: string | undefined
   readonly publicUrl: string | undefined
 }
 
 /**
- * Serves MCP over Streamable HTTP, without state, so that each request may come to another server. Tools call the API of
- * this server with the caller's key, as any client does.
+ * Serves MCP over Streamable HTTP, without state, so that any server can handle a request. Tools call the API of this
+ * server with the caller's key, like any client.
  */
 export function mountMcp(app: FastifyInstance, { callerOf, disabled, issuer, publicUrl }: McpEndpointOptions): void {
-  // Most servers are never asked: the library is loaded with the first request.
+  // Loaded with the first request, because most servers never get one.
   let loading: Promise<McpLibrary> | undefined
 
   const running = new Map<OrganizationId, number>()
@@ -92,14 +92,14 @@ export function mountMcp(app: FastifyInstance, { callerOf, disabled, issuer, pub
       reply.code(response.status).headers(Object.fromEntries(response.headers))
       if (!streams || !response.body) return await reply.send((await response.text()) || undefined)
       await reply.send(Readable.fromWeb(response.body as ReadableStream))
-      await finished(reply.raw, { cleanup: true }).catch(() => {}) // The client may leave before the end.
+      await finished(reply.raw, { cleanup: true }).catch(() => {}) // The client may disconnect before the end.
       return reply
     } finally {
       await server.close()
     }
   }
 
-  // There is no state: no stream of the server's own messages, and no session to delete.
+  // There is no state: no stream of server messages, and no session to delete.
   app.route({
     method: ['GET', 'DELETE'],
     url: '/mcp',
@@ -124,13 +124,13 @@ async function loadLibrary() {
   return { createMcpServer, docs: new DocsSearch(docsFolder), WebStandardStreamableHTTPServerTransport }
 }
 
-/** Whether a message asks for progress, which only a stream can bring before the answer. */
+/** Whether a message requests progress, which only a stream can deliver before the response. */
 function reportsProgress(body: unknown): boolean {
   const messages: unknown[] = Array.isArray(body) ? body : [body]
   return messages.some((message) => Progressing.safeParse(message).success)
 }
 
-/** Where this server listens, from itself. */
+/** The address of this server for its own requests. */
 function ownAddress(app: FastifyInstance): string {
   const { address, port, family } = app.server.address() as AddressInfo
   if (address === '0.0.0.0') return `http://127.0.0.1:${port}`

@@ -13,9 +13,7 @@ import { type OAuthScope, oauthScopes, scopesFor } from '../../access/oauth/oaut
 import { TestServer } from '../../testing/server-test.ts'
 import { agree, issuerSubject, OAuthIssuer } from '../../testing/services/oauth-issuer.ts'
 
-/*
- * A real issuer, and the official client of MCP, which registers itself, logs in with PKCE, and calls tools.
- */
+/* A real issuer, and the official MCP client, which registers, logs in with PKCE, and calls tools. */
 
 const redirectUrl = 'http://127.0.0.1:9/callback'
 const organizationClaim = 'https://berth.test/organization'
@@ -40,7 +38,7 @@ issuer.claims = { [organizationClaim]: owner.organizationId, email: 'person@mail
 const audience = `${server.url}/mcp`
 const allScopes = oauthScopes.join(' ')
 
-/** What a client keeps between the page of the issuer and its own. */
+/** The state that a client stores between the issuer's page and its own. */
 class Login implements OAuthClientProvider {
   readonly redirectUrl = redirectUrl
   readonly clientMetadata = {
@@ -241,7 +239,7 @@ test('a key that the issuer begins to use is found, and one that it has given up
   await issuer.rotate()
   const isAccepted = async (options?: { keyNumber: number }) =>
     (await contextOf(await issuer.sign({ aud: audience, scope: allScopes }, options))) === 200
-  // berth asks the issuer again after some seconds at the earliest.
+  // berth waits some seconds before it requests the issuer's keys again.
   const deadline = performance.now() + 30_000
   while (!(await isAccepted())) assert.ok(performance.now() < deadline, 'the new key is not found')
 

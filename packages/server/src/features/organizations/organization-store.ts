@@ -19,12 +19,12 @@ export interface KeyScope {
   readonly expiresAt: Date | null
   readonly organizationId: OrganizationId
   readonly projectId: ProjectId | null
-  /** For a key that is restricted to a project. */
+  /** False if the key is restricted to an archived project. */
   readonly isProjectActive: boolean
   readonly defaultProjectId: ProjectId | null
 }
 
-/** What a key or a token acts for. */
+/** The organization and project of a key or a token. */
 export type ScopeOwner = Pick<KeyScope, 'isProjectActive' | 'defaultProjectId'>
 
 export class OrganizationStore {
@@ -55,7 +55,7 @@ export class OrganizationStore {
       .select([
         'api_keys.id as keyId',
         'api_keys.name as keyName',
-        // The earlier of two times. Null means no end, so it counts as later.
+        // The earlier of two times. Null means no end, so the other one counts.
         (select) =>
           select.fn<Date | null>('least', ['api_keys.expires_at', signedIn.select('expires_at')]).as('expiresAt'),
         'api_keys.organization_id as organizationId',
@@ -70,7 +70,7 @@ export class OrganizationStore {
       .executeTakeFirst()
   }
 
-  /** Of a token that names an organization, and perhaps a project of it. Undefined: there is no such organization. */
+  /** For a token with an organization and possibly a project. Undefined if the organization does not exist. */
   async findOwner(organizationId: OrganizationId, projectId: ProjectId | null): Promise<ScopeOwner | undefined> {
     return this.#database
       .selectFrom('organizations')
@@ -164,7 +164,7 @@ export type ProjectSelector = { readonly id: string } | { readonly idOrName: str
 
 export interface NewOrganization {
   readonly name: string
-  /** Null: the server's default. */
+  /** Null for the server's default. */
   readonly maxSessions: number | null
 }
 

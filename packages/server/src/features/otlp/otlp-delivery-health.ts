@@ -3,7 +3,7 @@ import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { OtlpDestinationStore } from './otlp-destination-store.ts'
 
-/** The shortest time between two records of success: batches leave twice a second. */
+/** The shortest time between two records of success: batches are sent twice a second. */
 const successPauseMilliseconds = 10_000
 const maxErrorLength = 500
 
@@ -16,7 +16,7 @@ interface OtlpDeliveryHealthOptions {
 /** Records successes and failures of exports, for the owner of the destination. */
 export class OtlpDeliveryHealth {
   readonly #options: OtlpDeliveryHealthOptions
-  /** When a success was written; absent after a failure, so that the next success is written at once. */
+  /** When a success was last recorded. Absent after a failure, so that the next success is recorded immediately. */
   readonly #successes = new Map<OtlpDestinationId, number>()
 
   constructor(options: OtlpDeliveryHealthOptions) {
@@ -38,7 +38,7 @@ export class OtlpDeliveryHealth {
 
   #write(id: OtlpDestinationId, written: Promise<void>): void {
     written.catch((error: Error) => {
-      // The next export tells again.
+      // The next export records it again.
       this.#successes.delete(id)
       this.#options.logger.warn({ destinationId: id, reason: error.message }, 'delivery health cannot be written')
     })

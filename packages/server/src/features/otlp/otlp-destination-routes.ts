@@ -31,7 +31,7 @@ export function mountOtlpDestinationRoutes(
   mount(deleteOtlpDestination, ({ caller, params }) => destinations.delete(caller, params.id_or_name))
 }
 
-/** Values of headers are never told. */
+/** Values of headers are never returned. */
 function record({
   id,
   name,

@@ -23,7 +23,7 @@ interface OtlpDestinationServiceOptions {
   readonly clock: Clock
 }
 
-/** The rules of the places to which telemetry is exported. */
+/** The rules of telemetry destinations. */
 export class OtlpDestinationService {
   readonly #options: OtlpDestinationServiceOptions
 
@@ -63,7 +63,7 @@ export class OtlpDestinationService {
     return found
   }
 
-  /** Headers merge with those that are there, so a change that was faster is read again. */
+  /** Headers are merged with the existing ones, so after a concurrent change they are read again. */
   async update(
     caller: OrganizationCaller,
     idOrName: string,
@@ -82,7 +82,7 @@ export class OtlpDestinationService {
       })
       if (updated) return updated
     }
-    throw new Error('the destination changes all the time')
+    throw new Error('the destination changes too often')
   }
 
   async delete(caller: OrganizationCaller, idOrName: string): Promise<void> {
@@ -92,7 +92,7 @@ export class OtlpDestinationService {
     if (!isDeleted) throw new BerthError('otlp_destination_not_found', { destination: idOrName })
   }
 
-  /** The destination that a request for a session names. */
+  /** The destination that the request of a session selects. */
   async select(
     projectId: ProjectId,
     reference: { readonly id?: string | undefined; readonly name?: string | undefined },
@@ -102,7 +102,7 @@ export class OtlpDestinationService {
     return id
   }
 
-  /** What is sent with each export. */
+  /** The headers of each export. */
   async headersOf({ id, organization_id, sealed_headers }: StoredOtlpDestination): Promise<Headers> {
     const text = await this.#options.secrets.unsealForOrganization(organization_id, sealed_headers, contextOf(id))
     return JSON.parse(text)

@@ -31,7 +31,7 @@ export class OtlpDestinationStore {
       .catch(refuseTakenName('otlp_destination_names', 'otlp_destination_name_taken', destination.name))
   }
 
-  /** With the id or, failing that, the name. */
+  /** Finds by id or, if there is none, by name. */
   async find(organizationId: OrganizationId, idOrName: string): Promise<StoredOtlpDestination | undefined> {
     return this.#database
       .selectFrom('otlp_destinations')
@@ -42,7 +42,7 @@ export class OtlpDestinationStore {
       .executeTakeFirst()
   }
 
-  /** The one that a session of the project can use. */
+  /** The destination, if the project belongs to its organization. */
   async findForProject(
     projectId: ProjectId,
     { id, name }: { readonly id?: string | undefined; readonly name?: string | undefined },
@@ -82,7 +82,7 @@ export class OtlpDestinationStore {
     return newestPage(query, page)
   }
 
-  /** Changes the version that was read; nothing when another change was faster. */
+  /** Updates the version that was read. Returns undefined when it was changed meanwhile. */
   async update(
     { id, version }: StoredOtlpDestination,
     columns: Updateable<OtlpDestinationTable>,
@@ -97,7 +97,7 @@ export class OtlpDestinationStore {
       .catch(refuseTakenName('otlp_destination_names', 'otlp_destination_name_taken', columns.name))
   }
 
-  /** Leaves the version: the exporter goes on with what it has. */
+  /** Does not change the version, so the exporter keeps its pipeline. */
   async recordExport(id: OtlpDestinationId, at: Date): Promise<void> {
     await this.#database
       .updateTable('otlp_destinations')
@@ -114,7 +114,7 @@ export class OtlpDestinationStore {
       .execute()
   }
 
-  /** Of two concurrent deletes, one returns true. A session that is bound to it refuses. */
+  /** Of two concurrent deletes, one returns true. Fails while an active session uses it. */
   async delete(organizationId: OrganizationId, id: OtlpDestinationId): Promise<boolean> {
     const deleted = await this.#database
       .deleteFrom('otlp_destinations')

@@ -10,11 +10,11 @@ import type { OtlpDeliveryHealth } from './otlp-delivery-health.ts'
 import type { OtlpDestinationService } from './otlp-destination-service.ts'
 import type { OtlpDestinationStore, StoredOtlpDestination } from './otlp-destination-store.ts'
 
-/** Events that wait for a collector. Those for which there is no room are not exported; they are stored all the same. */
+/** The queue for one collector. Events beyond it are stored but not exported. */
 const maxQueueSize = 4_096
 const batchSize = 256
 const pauseMilliseconds = 500
-/** Of an export with its retries. */
+/** The time limit of an export with its retries. */
 const exportLimitMilliseconds = 30_000
 const refreshMilliseconds = 5_000
 const closeLimitMilliseconds = 2_000
@@ -40,8 +40,8 @@ interface OtlpExporterOptions {
 }
 
 /**
- * Exports stored events to the destinations of their sessions, as OTLP logs. It never makes a session wait: a collector
- * that is slow or away costs at most its queue.
+ * Exports stored events as OTLP logs to the destinations of their sessions. It never delays a session: a slow or
+ * unavailable collector can only fill its queue.
  */
 export class OtlpExporter {
   readonly #options: OtlpExporterOptions
@@ -52,7 +52,7 @@ export class OtlpExporter {
     this.#options = options
   }
 
-  /** The session's events go there, until its end. */
+  /** Exports the session's events to this destination until the session ends. */
   bind(sessionId: SessionId, destinationId: OtlpDestinationId): void {
     this.#bound.set(sessionId, destinationId)
   }
@@ -70,10 +70,10 @@ export class OtlpExporter {
     })
   }
 
-  /** Sends what waits, for as long as a stop of the server may take. */
+  /** Sends the queued events, within the time limit of a server stop. */
   async close(): Promise<void> {
     const all = [...this.#destinations.values()].map(async ({ pipeline }) => (await pipeline)?.provider.shutdown())
-    await within(closeLimitMilliseconds, Promise.allSettled(all)).catch(() => {}) // Their collectors do not answer.
+    await within(closeLimitMilliseconds, Promise.allSettled(all)).catch(() => {}) // Their collectors do not respond.
     this.#destinations.clear()
   }
 
@@ -96,10 +96,10 @@ export class OtlpExporter {
     try {
       const destination = await store.get(id)
       if (destination && destination.version === known?.version) return known
-      void known?.provider.shutdown().catch(() => {}) // What its old address does not take is lost.
+      void known?.provider.shutdown().catch(() => {}) // Events that its old address does not accept are lost.
       return destination && (await this.#open(destination))
     } catch (error) {
-      logger.warn({ destinationId: id, reason: (error as Error).message }, 'telemetry cannot be exported; trying again')
+      logger.warn({ destinationId: id, reason: (error as Error).message }, 'telemetry cannot be exported; retrying')
       health.failed(id, error as Error)
       return known
     }
@@ -119,7 +119,7 @@ export class OtlpExporter {
     const refusal = guard.refusalOf(url)
     if (refusal) throw new Error(`the endpoint ${refusal}`)
     const headers = await destinations.headersOf(destination)
-    // Not OTLPLogExporter: it adds the headers of OTEL_EXPORTER_OTLP_HEADERS, which are the operator's.
+    // Not OTLPLogExporter, which adds the headers of OTEL_EXPORTER_OTLP_HEADERS: those are the operator's.
     const delegate = http.createOtlpHttpExportDelegate(
       {
         url,

@@ -42,9 +42,9 @@ export class ProfileService {
     })
   }
 
-  /** The profile with this name, which is made if there is none. */
+  /** The profile with this name, created if there is none. */
   async ensure(projectId: ProjectId, name: string): Promise<Profile> {
-    // Each round means that one with the name was made or deleted in between, so the loop ends.
+    // Each repetition means that a profile with this name was created or deleted in between, so the loop ends.
     for (;;) {
       const known = await this.#store.find(projectId, name)
       if (known?.name === name) return known
@@ -56,7 +56,7 @@ export class ProfileService {
     }
   }
 
-  /** When the session ended whose state the profile has. Undefined when there is no such profile. */
+  /** When the session ended whose state the profile has. Undefined if the profile does not exist. */
   async stateSavedAt(id: ProfileId): Promise<Date | null | undefined> {
     return (await this.#store.findById(id))?.state_ended_at
   }

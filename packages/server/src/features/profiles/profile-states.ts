@@ -17,7 +17,7 @@ interface ProfileStatesOptions {
   readonly secrets: ProjectSecrets
 }
 
-/** The saved states of profiles: sealed archives, each in a blob that is written once. */
+/** The saved states of profiles: encrypted archives, each in a blob that is written once. */
 export class ProfileStates {
   readonly #blobs: Blobs
   readonly #secrets: ProjectSecrets

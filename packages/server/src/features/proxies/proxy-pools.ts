@@ -83,7 +83,7 @@ export function selectServers(pools: ProxyPools, type: ManagedProxyType, target:
     if (matching.length === 0) {
       const known = [...new Set(candidates.map(of).filter((value) => value !== undefined))].sort()
       const suggestions = known.slice(0, maxSuggestions).join(', ') || 'none'
-      const reason = `${type} proxies are not available there. There are: ${suggestions}.`
+      const reason = `${type} proxies are not available there. Available are: ${suggestions}.`
       throw new BerthError('field_not_supported', { field: `config.${field}`, reason })
     }
     candidates = matching

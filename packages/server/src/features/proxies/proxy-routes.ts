@@ -13,7 +13,7 @@ import type { ProxyService } from './proxy-service.ts'
 
 interface ProxyRoutesOptions {
   readonly proxies: ProxyService
-  /** Deletes a proxy, and takes it from the sessions that use it. */
+  /** Deletes a proxy and updates the sessions that use it. */
   readonly deletedProxies: { delete(projectId: ProjectId, idOrName: string): Promise<void> }
 }
 

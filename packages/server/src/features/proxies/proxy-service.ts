@@ -38,11 +38,14 @@ export type ProxyTarget = { readonly id?: string | undefined; readonly name?: st
 
 export interface SelectableProxy {
   readonly id: ProxyId
-  /** The browser needs its certificates from the start. */
+  /** Whether the browser needs certificates for it at its start. */
   readonly hasCaBundle: boolean
 }
 
-/** A proxy as a session can use it now. Unusable when it was deleted, or when the operator has no server for it. */
+/**
+ * A proxy in the form in which a session can use it. Unusable if it was deleted, or if the operator has no server for
+ * it.
+ */
 export type UsableProxy = EgressProxy | 'deleted' | 'unavailable'
 
 /** The rules of proxies. */
@@ -53,7 +56,7 @@ export class ProxyService {
     this.#options = options
   }
 
-  /** Where the operator's proxies leave, by type. */
+  /** The types and countries of the operator's proxies. */
   get offers(): readonly { readonly type: ManagedProxyType; readonly country: string | undefined }[] {
     return managedProxyTypes.flatMap((type) =>
       (this.#options.pools[type] ?? []).map(({ country }) => ({ type, country })),
@@ -87,7 +90,7 @@ export class ProxyService {
     return this.#options.store.list(filter, page)
   }
 
-  /** Names are not unique. A name that several proxies have finds none of them. */
+  /** Names are not unique. A name of several proxies matches none of them. */
   async get(projectId: ProjectId, idOrName: string): Promise<StoredProxy> {
     const { store } = this.#options
     const byId = await store.find(projectId, idOrName)
@@ -105,7 +108,10 @@ export class ProxyService {
     return found(await this.#options.store.rename(projectId, id, name), idOrName)
   }
 
-  /** Sessions that use it go on without it, and their routes by it are closed: a job sees to that. Resolves with its id. */
+  /**
+   * Sessions that use it continue without it, and get no connection on routes that use it. A job updates them. Resolves
+   * with its id.
+   */
   async delete(projectId: ProjectId, idOrName: string): Promise<ProxyId> {
     const { store, clock } = this.#options
     const { id } = await this.get(projectId, idOrName)

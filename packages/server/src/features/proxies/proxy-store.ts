@@ -91,8 +91,8 @@ export class ProxyStore {
   }
 
   /**
-   * Of two concurrent deletes, one returns the proxy. One that an auth connection uses stays. Removes the secrets at once. The job that updates its sessions is
-   * enqueued in the same transaction.
+   * Of two concurrent deletes, one returns the proxy. Fails for a proxy that an auth connection uses. Removes the
+   * secrets immediately. The job that updates its sessions is enqueued in the same transaction.
    */
   async delete(
     projectId: ProjectId,

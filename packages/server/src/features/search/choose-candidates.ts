@@ -9,11 +9,11 @@ import { planSearch } from './search-plan.ts'
 export interface Candidates {
   readonly candidates: readonly Candidate[]
   readonly fallbackOn: readonly FallbackReason[]
-  /** Of providers that were named and are not asked. */
+  /** Warnings about named providers that are not used. */
   readonly warnings: readonly SearchWarning[]
 }
 
-/** Whom the strategy of a request asks, in order. Throws when that is nobody. */
+/** The providers that the strategy of a request uses, in order. Throws if there are none. */
 export function chooseCandidates(request: SearchRequest, providers: readonly ProviderAccess[], now: Date): Candidates {
   const { strategy } = request
   const targets = targetsOf(request, providers)
@@ -35,7 +35,7 @@ export function chooseCandidates(request: SearchRequest, providers: readonly Pro
   return {
     candidates: strategy.type === 'auto' ? byCapability(exact) : exact,
     fallbackOn: strategy.type === 'pinned' ? [] : strategy.fallback_on,
-    // Of `auto`, nobody has named whom the service does not choose.
+    // With `auto` the caller has not named the providers that are left out, so there are no warnings.
     warnings: strategy.type === 'auto' ? [] : warnings,
   }
 }
@@ -55,7 +55,7 @@ function targetsOf({ strategy }: SearchRequest, providers: readonly ProviderAcce
   }
 }
 
-/** Those that honour most of the request first; among equals, the operator's order. */
+/** Sorted by how much of the request they support, then by the operator's order. */
 function byCapability(candidates: readonly Candidate[]): readonly Candidate[] {
   const cost = ({ plan, access }: Candidate) =>
     plan.warnings.length + (plan.query.content && !access.provider.inlineContent ? 0.5 : 0)
@@ -81,7 +81,7 @@ function notServable(candidates: readonly Candidate[]): BerthError {
   const [first] = faults
   return new BerthError(
     'search_params_not_servable',
-    { reason: `no provider honours every parameter exactly. ${first?.message ?? ''}` },
+    { reason: `no provider supports every parameter exactly. ${first?.message ?? ''}` },
     { faults },
   )
 }

@@ -3,11 +3,11 @@ import type { SearchProvider } from '@berth/contract/search/search.ts'
 import { z } from 'zod'
 import type { Provider } from './providers/provider.ts'
 
-/** A provider as callers see it. */
+/** Formats a provider for callers. */
 export function providerRecord(provider: Provider): SearchProvider {
   const { slug, maxResultsCap, freshnessControl, inlineContent, postHoc, params, examples, notes } = provider
   const id = providerOptions[slug].meta()?.id ?? slug
-  // The schema itself, and not a reference to it.
+  // The schema itself instead of a reference to it.
   const { $defs = {} } = z.toJSONSchema(providerOptions[slug], { io: 'input' })
   return {
     slug,

@@ -1,10 +1,10 @@
 import type { ResultContent } from '@berth/contract/search/search.ts'
 import { truncate } from './contents/content-request.ts'
 
-/** Of all texts of one answer, which is kept for a day. */
+/** The limit of all texts of one response, which is stored for a day. */
 const maxCharacters = 8_000_000
 
-/** The contents, cut from where all of them together are longer than an answer may be. */
+/** Truncates contents from the point where their total length exceeds the limit. */
 export function withinBudget(contents: readonly (ResultContent | undefined)[]): readonly (ResultContent | undefined)[] {
   let left = maxCharacters
   return contents.map((content) => {

@@ -24,15 +24,15 @@ interface StrategyOptions {
   readonly candidates: readonly Candidate[]
   readonly fallbackOn: readonly FallbackReason[]
   readonly attemptLimitMilliseconds: number
-  /** Of everything together: after it there is no new attempt. */
+  /** The time limit of the whole search. No new attempt starts after it. */
   readonly deadline: AbortSignal
-  /** Aborts when the caller leaves. */
+  /** Aborts when the caller disconnects. */
   readonly signal: AbortSignal
 }
 
 /**
- * Asks one provider after the other until one has results. Their results are never mixed: when none has any, the first
- * valid answer is told, empty as it is, and `search_failed` when there was none.
+ * Tries one provider after another until one has results. Results of several are never mixed. If none has results,
+ * returns the first valid response, although it is empty, or rejects with `search_failed` if there is none.
  */
 export async function runStrategy(options: StrategyOptions): Promise<ServedSearch> {
   const { candidates, fallbackOn, deadline } = options
@@ -78,7 +78,7 @@ async function tryProvider(candidate: Candidate, options: StrategyOptions): Prom
     const attempt: SearchAttempt = { provider, outcome, duration_ms: durationOf() }
     return { attempt, served: { candidate, hits, raw, ...answer } }
   } catch (error) {
-    // The caller has left: nobody asks for what comes next.
+    // The caller has disconnected, so no further provider is tried.
     if (signal.aborted) throw signal.reason
     if (!(error instanceof ProviderFailure)) throw error
     const { code, isRetryable: retryable, message } = error

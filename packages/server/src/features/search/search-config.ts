@@ -9,14 +9,14 @@ import {
 
 const attemptLimitMilliseconds = 15_000
 
-/** Which providers the operator's settings set up, in the order that `auto` prefers. */
+/** The configured providers, in the order in which `auto` prefers them. */
 export function readSearchConfig(text: (name: string) => string | undefined): SearchConfig {
   const setUp = knownProviders.flatMap((provider): ProviderAccess[] => {
     const { slug, defaultUrl } = provider
     const [keyName, urlName] = [settingName(slug, 'KEY'), settingName(slug, 'URL')]
     const [key, url] = [text(keyName), text(urlName)]
     if (key !== undefined && !/^[\x21-\x7e]+$/.test(key)) {
-      throw new StartError(`${keyName} must have visible ASCII characters only`, 64)
+      throw new StartError(`${keyName} must contain only visible ASCII characters`, 64)
     }
     if (url !== undefined && !isAddress(url)) {
       throw new StartError(`${urlName} must be an http or https address without credentials`, 64)
@@ -39,14 +39,14 @@ function isAddress(text: string): boolean {
   return url !== null && /^https?:$/.test(url.protocol) && url.username === '' && url.search === '' && url.hash === ''
 }
 
-/** Those that are not named come behind those that are. */
+/** Providers that are not in the list follow those that are. */
 function inOrder(setUp: readonly ProviderAccess[], order: string | undefined): readonly ProviderAccess[] {
   if (order === undefined) return setUp
   const slugs = order.split(',').map((slug) => slug.trim())
   const unknown = slugs.find((slug) => !knownProviders.some((provider) => provider.slug === slug))
   if (unknown !== undefined) {
     throw new StartError(
-      `BERTH_SEARCH_ORDER: ${unknown} is none of ${knownProviders.map(({ slug }) => slug).join(', ')}`,
+      `BERTH_SEARCH_ORDER: ${unknown} must be one of ${knownProviders.map(({ slug }) => slug).join(', ')}`,
       64,
     )
   }

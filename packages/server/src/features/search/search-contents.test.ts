@@ -24,7 +24,7 @@ interface FakePage extends Partial<FetchPageReply> {
   readonly silent?: boolean
 }
 
-/** By URL and mode: what the web would answer. */
+/** The responses of web pages, by URL and mode. */
 const web = new Map<string, FakePage>()
 let fetched: FetchPageRequest[] = []
 
@@ -103,7 +103,7 @@ test('a page is fetched by a temporary browser, which ends before the response',
   assert.deepEqual(await sessions(project), [])
 })
 
-/** What a page is told as, in one line for each rule. */
+/** The reported result of a page, one line for each rule. */
 const pages: readonly (readonly [rule: string, FakePage, options: object, expected: Partial<ResultContent>])[] = [
   ['text', { body: html(`<p>${long}</p>`) }, { format: 'text' }, { status: 'ok', format: 'text' }],
   ['not found', { body: html('<p>no</p>'), status: 404 }, {}, { status: 'unavailable', http_status: 404 }],
@@ -318,7 +318,7 @@ test('a temporary browser ends when its caller disconnects or its start fails', 
   assert.equal((await sessions(project)).length, 1)
   leave.abort()
   assert.equal(await call, 'left')
-  // Nobody waits for the end of what was left.
+  // The remaining sessions end in the background.
   while (server.host.machines.size > others) await delay(10)
   assert.deepEqual(await sessions(project), [])
 

@@ -6,7 +6,7 @@ interface SearchExpiryOptions {
   readonly pages: PageContents
 }
 
-/** Removes searches that have expired, and pages that no request may ask for any more. */
+/** Removes expired searches, and pages that are too old for any request. */
 export class SearchExpiry {
   readonly #options: SearchExpiryOptions
 

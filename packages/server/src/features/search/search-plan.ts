@@ -10,16 +10,16 @@ import type {
 } from './providers/provider.ts'
 
 const defaultMaxResults = 10
-/** What a search may be made without, unlike a filter. */
+/** Parameters that a search can ignore, unlike filters. */
 const preferences: readonly PortableParam[] = ['country', 'language', 'safe_search']
 
-/** How one provider is asked for what a caller wants, and what of it is not honoured exactly. */
+/** The request to one provider, and the parameters that are not applied exactly. */
 export interface SearchPlan {
   readonly provider: Provider
   readonly query: ProviderQuery
   readonly request: ProviderRequest
   readonly warnings: readonly SearchWarning[]
-  /** Of what the provider answers, what the caller has asked for. */
+  /** Selects the requested results from the provider's response. */
   readonly select: (hits: readonly ProviderHit[]) => readonly ProviderHit[]
 }
 
@@ -52,14 +52,14 @@ export function planSearch(provider: Provider, { request, options, now }: PlanOp
   }
 }
 
-/** A browser alone is to give it, or nobody. */
+/** No content is requested from the provider if only a browser may fetch it, or nobody. */
 function wantedContent({ content }: SearchRequest): ProviderQuery['content'] {
   if (content === undefined) return undefined
   if (content === true) return { format: 'markdown', maxAgeHours: undefined }
   return content.source === 'browser' ? undefined : { format: content.format, maxAgeHours: content.max_age_hours }
 }
 
-/** A native count lowers what is asked for, and never raises it. */
+/** A native limit can lower the requested number of results but not raise it. */
 function countOf(provider: Provider, { max_results }: SearchRequest, options: object, note: Note): number {
   const { maxResultsCap, countOption } = provider
   const native = countOption.reduce<unknown>(
@@ -76,7 +76,7 @@ function countOf(provider: Provider, { max_results }: SearchRequest, options: ob
   return Math.min(wanted, maxResultsCap)
 }
 
-/** The number of results has been decided on. */
+/** Removes the native limit, because the number of results is already decided. */
 function withoutCount(
   options: Readonly<Record<string, unknown>>,
   [name, ...rest]: readonly string[],
@@ -93,7 +93,7 @@ function supportedParams(provider: Provider, request: SearchRequest, note: Note)
   for (const param of portableParams) {
     if (set[param] === undefined) continue
     if (provider.params[param].support === 'unsupported') {
-      // The results are filtered by domain, whoever finds them.
+      // The results are filtered by domain for every provider.
       if (param === 'include_domains' || param === 'exclude_domains') {
         note('filter_emulated', param, 'The results are filtered.')
         continue
@@ -131,7 +131,7 @@ function isWanted(url: string, { include_domains = [], exclude_domains = [] }: S
   return !exclude_domains.some(isIn)
 }
 
-/** The host itself, or a subdomain of it. */
+/** Whether it is the host itself or a subdomain. */
 function isBelow(host: string, domain: string): boolean {
   const ascii = URL.parse(`http://${domain}`)?.hostname ?? domain
   return host === ascii || host.endsWith(`.${ascii}`)

@@ -17,7 +17,7 @@ import { runStrategy } from './run-strategy.ts'
 import type { SearchStore } from './search-store.ts'
 
 const keptMilliseconds = 24 * 60 * 60 * 1000
-/** Less than the minute after which official clients send a request again. */
+/** Shorter than the minute after which official clients repeat a request. */
 const defaultTimeoutMilliseconds = 55_000
 
 interface SearchServiceOptions {
@@ -29,7 +29,7 @@ interface SearchServiceOptions {
   readonly clock: Clock
 }
 
-/** What is kept of a search: the answer, and what its contents are fetched with later. */
+/** The stored part of a search: the response, and what later requests for contents need. */
 interface KeptSearch {
   readonly search: Search
   readonly language?: string
@@ -101,12 +101,12 @@ export class SearchService {
     return search
   }
 
-  /** As it was first answered: no provider is asked. */
+  /** Returns the original response without a request to a provider. */
   async get(projectId: ProjectId, id: string): Promise<Search> {
     return (await this.#find(projectId, id)).search
   }
 
-  /** The contents of results of an earlier search. What it fetches does not become part of the search. */
+  /** The contents of results of an earlier search. They are not stored in the search. */
   async fetchContents(
     projectId: ProjectId,
     id: string,
@@ -118,7 +118,7 @@ export class SearchService {
     const content = request.content ?? defaultContent
     const access = config.providers.find(({ provider }) => provider.slug === search.provider)
     if (content.source === 'provider' && !access?.provider.postHoc) {
-      const reason = `content.source: ${search.provider} gives no content of pages that it has found before.`
+      const reason = `content.source: ${search.provider} returns no content for results of an earlier search.`
       throw new BerthError('invalid_input', { reason })
     }
     const sessionId = await this.#sessionOf(projectId, content)
@@ -187,7 +187,7 @@ function targetOf({ id, url }: SearchResult): ContentTarget {
   return { resultId: id, url, provided: undefined }
 }
 
-/** From the first rank on, or those that are named, in their order. */
+/** The first results by rank, or the named ones in their order. */
 function chosenResults({ results }: Search, { limit, result_ids }: ContentsRequest): readonly ContentTarget[] {
   if (!result_ids) return results.slice(0, limit).map(targetOf)
   return [...new Set(result_ids)].map((id) => {

@@ -16,7 +16,7 @@ export class SearchStore {
     await this.#database.insertInto('searches').values(search).execute()
   }
 
-  /** Nothing once it has expired, whether it is removed yet or not. */
+  /** Undefined once it has expired, even if it is not removed yet. */
   async find(projectId: ProjectId, id: string, now: Date): Promise<StoredSearch | undefined> {
     return this.#database
       .selectFrom('searches')
@@ -41,7 +41,7 @@ export class SearchStore {
       .executeTakeFirst()
   }
 
-  /** Of two at once, the newer one stays. */
+  /** Of two concurrent writes, the newer content is kept. */
   async putPage(page: Insertable<PageContentTable>): Promise<void> {
     await this.#database
       .insertInto('page_contents')

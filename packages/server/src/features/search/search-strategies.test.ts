@@ -52,7 +52,7 @@ test('every provider is asked with its own API, and its results have one form', 
     const [result, ...rest] = answer.results
     assert.deepEqual([result?.id, result?.rank, result?.url, result?.title], ['r1', 1, page.url, 'A title'])
     assert.ok(result?.snippet && result.source)
-    // Tavily tells it for news only, Context.dev never.
+    // Tavily returns it only for news, Context.dev never.
     assert.equal(typeof result.published_date, ['tavily', 'context'].includes(slug) ? 'object' : 'string')
     assert.deepEqual(rest, [], 'the other host was not asked for')
     assert.deepEqual(outcomes(answer), [`${slug} success`])
@@ -170,7 +170,7 @@ test('a parameter is honoured as listed, or there is a warning', async () => {
     for (const [param, { support }] of Object.entries(params)) {
       const body = { [param]: values[param], ...pinned(slug as ProviderSlug) }
       const { body: answer } = await search(project, body)
-      // What is emulated for some values only is exact for others.
+      // A parameter that is emulated for some values is exact for others.
       const hasWarning = answer.warnings.some((warning) => warning.param === param && warning.provider === slug)
       if (support === 'native' ? hasWarning : support === 'unsupported' && !hasWarning) {
         faults.push(`${slug} ${param}: ${support}`)
@@ -182,7 +182,7 @@ test('a parameter is honoured as listed, or there is a warning', async () => {
   assert.deepEqual(faults, [])
 })
 
-/** What a request gets warned of, in one line for each rule. */
+/** The warnings of a request, one line for each rule. */
 const warned: readonly (readonly [rule: string, body: object, codes: readonly string[]])[] = [
   ['nothing', { ...pinned('brave') }, []],
   [
@@ -278,7 +278,7 @@ test('native counts only reduce the number of results', async () => {
   assert.equal(fake.take('exa').body.numResults, 5)
 })
 
-/** Ways to fail, each with how it is told and whether the next provider is asked. */
+/** Kinds of failures, with the reported code and whether the next provider is tried. */
 const failures: readonly (readonly [way: string, Behaviour, outcome: string, code: string, retryable: boolean])[] = [
   ['limits requests', { kind: 'status', status: 429 }, 'error', 'rate_limited', true],
   ['is out of order', { kind: 'status', status: 503 }, 'error', 'provider_unavailable', true],

@@ -5,12 +5,12 @@ interface ServerHeartbeatOptions {
   readonly servers: ServerStore
   readonly serverId: string
   readonly report: () => Promise<Omit<ServerReport, 'isDraining'>>
-  /** Hears of the servers that are there, this one included, whenever they are others or elsewhere than before. */
+  /** Called with the present servers, including this one, whenever they or their addresses have changed. */
   readonly onServers?: (servers: readonly KnownServer[]) => Promise<void>
   readonly logger: Logger
 }
 
-/** Writes periodically that this server is present, and what room it has. */
+/** Records periodically that this server is present, and how much room it has. */
 export class ServerHeartbeat {
   readonly #options: ServerHeartbeatOptions
   #timer: NodeJS.Timeout | undefined
@@ -23,18 +23,18 @@ export class ServerHeartbeat {
     this.#options = options
   }
 
-  /** Whether the others have heard of this server so lately that none takes it for gone. */
+  /** Whether the last heartbeat is so recent that no other server counts this one as gone. */
   get isHeard(): boolean {
     return performance.now() - this.#writtenAt < (1000 * this.#options.servers.limits.lostAfterSeconds) / 2
   }
 
-  /** Writes at once: from now on no other server counts this one as gone. */
+  /** Records a heartbeat immediately: from now on no other server counts this one as gone. */
   async start(intervalMilliseconds = 1000 * this.#options.servers.limits.heartbeatSeconds): Promise<void> {
     const { logger } = this.#options
     await this.#write()
     this.#timer = setInterval(() => {
       this.#write().catch((error: Error) =>
-        logger.warn({ reason: error.message }, 'could not say that this server is there'),
+        logger.warn({ reason: error.message }, 'could not record the heartbeat of this server'),
       )
     }, intervalMilliseconds)
   }
@@ -43,13 +43,13 @@ export class ServerHeartbeat {
     clearInterval(this.#timer)
   }
 
-  /** Writes that this server is about to end, and continues the heartbeat. */
+  /** Records that this server is about to stop, and continues the heartbeat. */
   async drain(): Promise<void> {
     this.#isDraining = true
     await this.#write()
   }
 
-  /** Writes that this server has ended. */
+  /** Records that this server has stopped. */
   async leave(): Promise<void> {
     this.close()
     await this.#writing?.catch(() => {})

@@ -1,22 +1,22 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Database } from '../../database/database.ts'
 
-/** When servers take each other for gone. */
+/** When servers count each other as gone. */
 export interface ServerLimits {
-  /** How often a server tells that it is there. */
+  /** The interval of heartbeats. */
   readonly heartbeatSeconds: number
-  /** A server that told later than this after the last time was away meanwhile. */
+  /** After a longer gap between heartbeats, a server counts as having been away. */
   readonly pauseSeconds: number
-  /** A server that has not told for so long is gone. */
+  /** A server without a heartbeat for this long is gone. */
   readonly lostAfterSeconds: number
   /**
-   * So long must a server have been up without a pause before it takes others for gone: after a time without a database
-   * none of them has told, and those that are there need a moment to say so.
+   * How long a server must have run without a gap before it counts others as gone: after an outage of the database no
+   * server has a recent heartbeat, and those that run need a moment to record one.
    */
   readonly witnessSeconds: number
 }
 
-/** With a server that is gone its sessions end. */
+/** The sessions of a lost server end with it. */
 export const limitsOfHosts: ServerLimits = {
   heartbeatSeconds: 10,
   pauseSeconds: 30,
@@ -24,7 +24,7 @@ export const limitsOfHosts: ServerLimits = {
   witnessSeconds: 90,
 }
 
-/** Another server takes its sessions, and nobody can use them until then. */
+/** Another server takes over the sessions of a lost one, and until then they are unavailable. */
 export const limitsOfSharedMachines: ServerLimits = {
   heartbeatSeconds: 1,
   pauseSeconds: 5,
@@ -32,19 +32,19 @@ export const limitsOfSharedMachines: ServerLimits = {
   witnessSeconds: 10,
 }
 
-/** A server that comes back later than this is a new one to the others. */
+/** A server that returns later than this counts as new. */
 const forgottenAfterDays = 7
 
-/** What a server tells of itself. */
+/** What a server reports about itself. */
 export interface ServerReport {
-  /** Where the others reach it; null when it uses the database alone. */
+  /** The address for other servers. Null if there are none. */
   readonly address: string | null
   readonly driver: string
   readonly keyCheck: string
   readonly sessions: number
   readonly freeSessions: number | null
   readonly freeMemoryBytes: number | null
-  /** It is about to end, and takes no more sessions. */
+  /** Whether it is about to stop and accepts no new sessions. */
   readonly isDraining: boolean
 }
 
@@ -54,7 +54,7 @@ export interface KnownServer {
   readonly keyCheck: string | null
 }
 
-/** Which servers share the database. */
+/** The servers that share the database. */
 export class ServerStore {
   readonly #database: Database
   readonly limits: ServerLimits
@@ -64,7 +64,7 @@ export class ServerStore {
     this.limits = limits
   }
 
-  /** Says that the server is there. */
+  /** Records a heartbeat. */
   async tell(id: string, report: ServerReport): Promise<void> {
     const { address, driver, keyCheck, sessions, freeSessions, freeMemoryBytes, isDraining } = report
     const drainingSince = isDraining ? sql`now()` : sql`null::timestamptz`
@@ -85,7 +85,7 @@ export class ServerStore {
           else coalesce(servers.draining_since, excluded.draining_since) end`.execute(this.#database)
   }
 
-  /** The server has ended, and nobody need wait to see that it is gone. */
+  /** Records that the server has stopped, so that others do not have to wait. */
   async leave(id: string): Promise<void> {
     await this.#database.updateTable('servers').set({ left_at: sql<Date>`now()` }).where('id', '=', id).execute()
   }
@@ -101,7 +101,7 @@ export class ServerStore {
     return rows.map(({ id, address, key_check }) => ({ id, address, keyCheck: key_check }))
   }
 
-  /** The other server with the most room for a session, by what each has told last. */
+  /** The other server with the most room for a session, according to the latest heartbeats. */
   async findRoom(except: string): Promise<string | undefined> {
     const found = await this.#database
       .selectFrom('servers')
@@ -122,8 +122,8 @@ export class ServerStore {
   }
 
   /**
-   * Ends the sessions of the servers that are gone, as far as the database goes, and tells how many: their time ends
-   * when their server was last seen. Their machines are ended by their server, should it come back.
+   * Ends the sessions of lost servers in the database, and returns their number. They end at the time of their server's
+   * last heartbeat. If the server returns, it stops their machines.
    */
   async endLostSessions(witness: string): Promise<number> {
     const { rows } = await sql`
@@ -145,13 +145,13 @@ export class ServerStore {
     return rows.length
   }
 
-  /** The ids of the servers that are gone. */
+  /** The ids of lost servers. */
   async listLost(witness: string): Promise<readonly string[]> {
     const { rows } = await this.#lost(witness).execute(this.#database)
     return rows.map(({ id }) => id)
   }
 
-  /** Those that have not told for long, when the witness, of the same driver, has told all the time. */
+  /** The servers without a recent heartbeat, if the witness, with the same driver, has had regular ones. */
   #lost(witness: string): RawBuilder<{ readonly id: string; readonly seen_at: Date }> {
     const { pauseSeconds, lostAfterSeconds, witnessSeconds } = this.limits
     return sql`
@@ -165,7 +165,7 @@ export class ServerStore {
         )`
   }
 
-  /** Hosts come and go: removes servers that nobody has heard of for days, and that have no sessions left. */
+  /** Removes servers without a heartbeat for days that have no sessions left, because hosts may be temporary. */
   async forgetGone(): Promise<void> {
     await sql`
       delete from servers where seen_at < now() - make_interval(days => ${forgottenAfterDays})

@@ -10,7 +10,7 @@ interface MetricsSources {
   readonly reserve: ReserveFigures
 }
 
-/** Of the machines that are started before they are asked for. */
+/** Statistics of the machines that are started in advance. */
 interface ReserveFigures {
   readonly sizes: Readonly<Record<string, number>>
   readonly claims: ReadonlyMap<string, number>
@@ -94,7 +94,7 @@ export function mountMetrics(app: FastifyInstance, sources: MetricsSources): voi
   app.get('/metrics', async (_request, reply) => reply.type(registry.contentType).send(await registry.metrics()))
 }
 
-/** How the machines do that are started before they are asked for. */
+/** Metrics of the machines that are started in advance. */
 function addReserveMetrics(registers: Registry[], reserve: ReserveFigures): void {
   new Gauge({
     name: 'berth_reserve_machines',

@@ -30,7 +30,7 @@ export class ServiceHealth {
     return { status: isWell ? ('ok' as const) : ('degraded' as const), version, database, driver: machines, egress }
   }
 
-  /** What keeps this server from serving any request, where another server may do better. */
+  /** Describes what prevents this server from handling requests, if another server may be able to. */
   async findObstacle(): Promise<string | undefined> {
     return (await this.#databaseAnswers()) ? undefined : 'the database does not answer'
   }

@@ -7,7 +7,7 @@ import type { ServiceHealth } from './service-health.ts'
 export function mountServiceRoutes(app: FastifyInstance, health: ServiceHealth, isLeaving: () => boolean): void {
   mount(app, getHealth, () => health.check())
 
-  // For balancers, which look at the status alone.
+  // For load balancers, which only check the status.
   app.get('/health/ready', async (_request, reply) => {
     const problem = isLeaving() ? 'the server is about to end' : await health.findObstacle()
     return reply

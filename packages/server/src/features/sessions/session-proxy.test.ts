@@ -18,7 +18,7 @@ const caBundle = await readFile(
 const hostOf = { one: 'one.test', two: 'two.test', trusted: 'trusted.test' }
 type ProxyName = keyof typeof hostOf
 
-/** A project with proxies, and what its tests ask of it. */
+/** A project with proxies, and helpers of these tests. */
 async function projectWithProxies() {
   const project = await server.project()
   const ids = {} as Record<ProxyName, string>
@@ -40,7 +40,7 @@ async function projectWithProxies() {
   }
 }
 
-/** The hosts that all leaves by, or `direct`. */
+/** The hosts of the top-level proxy, or `direct`. */
 function exitOf({ proxy }: EgressSettings): string {
   if (proxy === null) return 'closed'
   return proxy ? proxy.upstreams.map(({ host }) => host).join() : 'direct'
@@ -52,7 +52,7 @@ interface Row {
   readonly rule: string
   readonly create?: object
   readonly update?: object
-  /** What the session has selected then, and where it leaves. */
+  /** The resulting selection and exit. */
   readonly to: readonly [selected: string, exit: string]
 }
 

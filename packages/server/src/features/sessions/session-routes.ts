@@ -35,7 +35,7 @@ export function mountSessionRoutes(
 
   mount(createBrowser, async ({ caller, body, request, signal }) => {
     const { projectId } = caller
-    // An app may leave it to its process to say what it runs in.
+    // The process of an app may send the invocation in a header.
     const named = request.headers[invocationHeader]
     const invocation =
       body.invocation_id === undefined

@@ -12,11 +12,11 @@ interface SessionServiceOptions {
   readonly store: SessionStore
   readonly resolver: SessionResolver
   readonly terminator: SessionTerminator
-  /** Whose sessions this server ends. */
+  /** Sessions with this driver id belong to this server. */
   readonly driverId: string
 }
 
-/** What callers see of sessions, and how they end them. */
+/** The public operations on sessions. */
 export class SessionService {
   readonly #options: SessionServiceOptions
 
@@ -39,7 +39,7 @@ export class SessionService {
     return this.#options.store.listOfInvocation(projectId, invocationId)
   }
 
-  /** Ends those that this server has, and returns the servers that have others. */
+  /** Ends the sessions on this server, and returns the servers of the others. */
   async deleteOfInvocation(projectId: ProjectId, invocationId: string): Promise<readonly string[]> {
     const { terminator, driverId } = this.#options
     const sessions = await this.listOfInvocation(projectId, invocationId)
@@ -48,11 +48,12 @@ export class SessionService {
     return [...new Set(sessions.map(({ driver_id }) => driver_id))].filter((id) => id !== driverId)
   }
 
-  /** Ends the session and resolves when nothing of it runs. Of two deletes, one finds no session. */
+  /** Ends the session and resolves when nothing of it runs. Of two concurrent deletes, one finds no session. */
   async delete(projectId: ProjectId, idOrName: string): Promise<void> {
     const { resolver, terminator, driverId } = this.#options
     const { id, driver_id } = await resolver.resolve({ projectId }, idOrName, { orStarting: true })
-    // Only its server can save its profile and stop the machine. One that has got it since will do so with its next round.
+    // Only its server can save the profile and stop the machine. If the session has moved meanwhile, its new server
+    // ends it in the next round.
     if (driver_id !== driverId) throw new BerthError('session_unreachable')
     if (!(await terminator.end(id))) throw new BerthError('session_not_found', { session: idOrName })
   }

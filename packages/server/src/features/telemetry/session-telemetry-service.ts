@@ -16,9 +16,9 @@ import { type StoredListener, TelemetryIntake } from './telemetry-intake.ts'
 import type { TelemetryStore } from './telemetry-store.ts'
 import type { TelemetryWriter } from './telemetry-writer.ts'
 
-/** An agent waits 3 s for pages, and one that starts loads its programs first. */
+/** An agent waits 3 s for pages, and one that has just started loads its programs first. */
 const configurationLimitMilliseconds = 45_000
-/** The end of a session does not wait for longer. */
+/** The longest delay of the end of a session. */
 const goodbyeLimitMilliseconds = 500
 
 interface SessionTelemetryOptions {
@@ -28,17 +28,17 @@ interface SessionTelemetryOptions {
   readonly logger: Logger
 }
 
-/** How the server reaches the agent of a session. */
+/** The two kinds of connections to the agent of a session. */
 interface AgentMachines {
-  /** A connection is a use of the session, and wakes it. */
+  /** A connection counts as use of the session and wakes it. */
   readonly commands: ReachableMachine
-  /** A connection is none, and waits for the session to wake. */
+  /** A connection does not count as use, and waits until the session wakes. */
   readonly events: ReachableMachine
 }
 
 type ConfiguredListener = (sessionId: SessionId, config: BrowserTelemetryConfig | null) => void
 
-/** The telemetry of this server's sessions, from their agents into the database. */
+/** Stores the telemetry of this server's sessions, which their agents send. */
 export class SessionTelemetry {
   readonly #options: SessionTelemetryOptions
   readonly #machines = new Map<SessionId, AgentMachines>()
@@ -50,22 +50,22 @@ export class SessionTelemetry {
     this.#options = options
   }
 
-  /** Calls with the events of every session, once they are stored. */
+  /** The listener is called with the events of every session after they are stored. */
   onStored(listener: StoredListener): void {
     this.#listeners.push(listener)
   }
 
-  /** Calls with what each session captures, before it does. */
+  /** The listener is called with the capture settings of each session before they are applied. */
   onConfigured(listener: ConfiguredListener): void {
     this.#configured.push(listener)
   }
 
-  /** The session has this machine now. */
+  /** Call when the session has this machine. */
   add(id: SessionId, machines: AgentMachines): void {
     this.#machines.set(id, machines)
   }
 
-  /** Has the agent of the session capture this, from now on. */
+  /** Makes the agent of the session capture these categories from now on. */
   async configure(id: SessionId, config: BrowserTelemetryConfig | null): Promise<void> {
     const machines = this.#machines.get(id)
     if (!machines) throw new BerthError('session_unreachable')
@@ -75,26 +75,26 @@ export class SessionTelemetry {
     const options = { limitMilliseconds: configurationLimitMilliseconds }
     await commandAgent(machines.commands, configureAgent, body, options).catch((cause: unknown) => {
       if (!(cause instanceof AgentRefusal)) throw cause
-      throw new BerthError('session_update_failed', { reason: 'the agent refused the telemetry.' }, { cause })
+      throw new BerthError('session_update_failed', { reason: 'the agent rejected the telemetry settings.' }, { cause })
     })
   }
 
-  /** The kernel has ended processes of the session because its memory was used up. */
+  /** Reports that the kernel killed processes of the session for lack of memory. */
   reportMemoryKills(id: SessionId, processes: number): void {
     const machine = this.#machines.get(id)?.commands
-    // Of a session without telemetry nobody wants to know, and an agent that has ended itself cannot be told.
+    // Not reported for a session without telemetry, or to an agent that was killed itself.
     if (machine && this.#intakes.has(id)) commandAgent(machine, reportMemoryKills, { processes }).catch(() => {})
   }
 
-  /** The session is about to end: has its agent tell the end of every connection, while it can. */
+  /** Call before the session ends: makes its agent report the disconnects of its clients, while it can. */
   async endClients(id: SessionId): Promise<void> {
     const machine = this.#machines.get(id)?.commands
     if (!machine || !this.#intakes.has(id)) return
     const limit = { limitMilliseconds: goodbyeLimitMilliseconds }
-    await commandAgent(machine, endClients, {}, limit).catch(() => {}) // Its machine ends them.
+    await commandAgent(machine, endClients, {}, limit).catch(() => {}) // Stopping its machine closes them too.
   }
 
-  /** The events of the session after this one, or from now on; undefined: it has no machine here. */
+  /** The events of the session after this one, or new ones only. Undefined if the session has no machine here. */
   async follow(
     id: SessionId,
     after: number | undefined,
@@ -106,7 +106,7 @@ export class SessionTelemetry {
     return feed.follow(after, signal)
   }
 
-  /** The machine has ended: takes what it told before. */
+  /** Call when the machine has ended: stores its remaining events. */
   async finish(id: SessionId): Promise<void> {
     this.#machines.delete(id)
     const intake = this.#intakes.get(id)
@@ -114,7 +114,7 @@ export class SessionTelemetry {
     await intake?.finish()
   }
 
-  /** Lets go of every session and leaves it running. */
+  /** Detaches from every session. They keep running. */
   release(): void {
     for (const intake of this.#intakes.values()) intake.close()
     this.#intakes.clear()

@@ -2,10 +2,10 @@ import type { TelemetryEnvelope } from '@berth/contract/telemetry/telemetry-even
 import { Changes } from '@berth/runtime/async/changes.ts'
 import type { TelemetryRow } from './telemetry-store.ts'
 
-/** What is kept of stored events for readers that are up to date. */
+/** How many stored events are kept for readers that are up to date. */
 const maxKept = 1_024
 const maxKeptLength = 1024 * 1024
-/** What may wait to be stored. More waits in the machine. */
+/** How many events may wait to be stored. Further ones stay in the machine. */
 const maxUnstored = 2_000
 const maxUnstoredLength = 2 * 1024 * 1024
 const rowsAtOnce = 500
@@ -20,14 +20,14 @@ interface Entry {
 export type ReadStored = (after: number, before: number, limit: number) => Promise<readonly TelemetryEnvelope[]>
 
 /**
- * The newest events of a session. Every event is here until it is stored, and a while longer. A reader that needs older
- * ones gets them from the database, so a slow reader costs no memory and misses nothing.
+ * The newest events of a session. Every event stays here until it is stored, and for a while after. A reader that needs
+ * older ones gets them from the database, so a slow reader uses no memory and misses nothing.
  */
 export class TelemetryFeed {
   readonly #readStored: ReadStored
   readonly #changes = new Changes()
   #entries: Entry[] = []
-  /** How many of the entries are stored; they come first. */
+  /** The number of stored entries, which come first. */
   #storedCount = 0
   #length = 0
   #unstoredLength = 0
@@ -57,7 +57,7 @@ export class TelemetryFeed {
     return this.#entries.slice(this.#storedCount, this.#storedCount + rowsAtOnce).map(({ row }) => row)
   }
 
-  /** The first of those are stored now. */
+  /** Marks the first of them as stored. */
   markStored(rows: readonly TelemetryRow[]): void {
     this.#storedCount += rows.length
     for (const { event } of rows) this.#unstoredLength -= event.length
@@ -74,7 +74,7 @@ export class TelemetryFeed {
     this.#changes.notify()
   }
 
-  /** Resolves with the next event, or when some are stored. */
+  /** Resolves at the next event, or when some are stored. */
   change(signal: AbortSignal): Promise<void> {
     return this.#changes.next(signal)
   }
@@ -84,9 +84,9 @@ export class TelemetryFeed {
     this.#changes.notify()
   }
 
-  /** What comes after the event, or from now on; ends with the session. */
+  /** Yields the events after this one, or new ones only. Ends with the session. */
   follow(after: number | undefined, signal: AbortSignal): AsyncGenerator<TelemetryEnvelope> {
-    // Decided here, and not when the reader takes its first event.
+    // Determined now, not when the reader takes its first event.
     return this.#follow(Math.min(after ?? this.#last, this.#last), signal)
   }
 
@@ -97,11 +97,11 @@ export class TelemetryFeed {
       if (position < oldest - 1) {
         const stored = await this.#readStored(position, oldest, replayedAtOnce)
         yield* stored
-        // Below the oldest one here, what is not stored was lost.
+        // Events before the oldest one here that are not stored were lost.
         position = stored.length < replayedAtOnce ? oldest - 1 : (stored.at(-1)?.seq ?? position)
       } else if (position < this.#last) {
         const next = this.#entryAfter(position)
-        if (!next) continue // It was dropped meanwhile, and is stored.
+        if (!next) continue // It was dropped meanwhile, so it is stored.
         position = next.envelope.seq
         yield next.envelope
       } else if (this.#hasEnded) return

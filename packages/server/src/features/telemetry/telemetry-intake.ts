@@ -17,20 +17,20 @@ import { TelemetryFeed } from './telemetry-feed.ts'
 import type { TelemetryStore } from './telemetry-store.ts'
 import type { TelemetryWriter } from './telemetry-writer.ts'
 
-/** A session may cause a thousand events and a megabyte each second; faster ones wait in its machine. */
+/** A session may send a thousand events and one megabyte per second. Faster ones wait in its machine. */
 const eventPrice = 0.1
 const charactersPerCredit = 10_000
-/** Twice what an agent keeps of an event. */
+/** Twice the size to which an agent truncates events. */
 const maxEventLength = 1024 * 1024
 
 const firstPauseMilliseconds = 100
 const longestPauseMilliseconds = 5_000
-/** For the last events of a session, whose end waits for them. */
+/** The time for the last events of a session, which delays its end. */
 const farewellMilliseconds = 3_000
-/** For a database that is away when the session ends. */
+/** The time for which writes are retried after the end of the session if the database is unavailable. */
 const lastWriteMilliseconds = 60_000
 
-/** Most of those who could take events take none of a session. */
+/** `events` is a function because most listeners do not need the events of a given session. */
 export type StoredListener = (sessionId: SessionId, events: () => readonly TelemetryEnvelope[]) => void
 
 interface TelemetryIntakeOptions {
@@ -38,15 +38,15 @@ interface TelemetryIntakeOptions {
   readonly machine: ReachableMachine
   readonly store: TelemetryStore
   readonly writer: TelemetryWriter
-  /** Hears each event once it is stored. */
+  /** Called after events are stored. */
   readonly onStored: StoredListener
   readonly clock: Clock
   readonly logger: Logger
 }
 
 /**
- * Takes the telemetry of one session from its agent. Events are acknowledged when they are stored, so what a server had
- * not stored when it ended comes again.
+ * Receives the telemetry of one session from its agent. Events are acknowledged when they are stored, so events that a
+ * killed server had not stored are sent again.
  */
 export class TelemetryIntake {
   readonly #options: TelemetryIntakeOptions
@@ -61,12 +61,12 @@ export class TelemetryIntake {
     this.#running = this.#run()
   }
 
-  /** Resolves when it is known where the stored events end. */
+  /** Resolves when the number of the last stored event is known. */
   get feed(): Promise<TelemetryFeed> {
     return this.#opened.promise
   }
 
-  /** Takes what an agent that has ended told before, and stores it. */
+  /** Receives and stores the remaining events of an agent that has ended. */
   async finish(): Promise<void> {
     this.#isFinishing = true
     await this.#reader?.finish()
@@ -75,7 +75,7 @@ export class TelemetryIntake {
       clearTimeout(limit)
       this.close()
     })
-    await within(farewellMilliseconds, stored).catch(() => {}) // It goes on while the session ends.
+    await within(farewellMilliseconds, stored).catch(() => {}) // It continues while the session ends.
   }
 
   close(): void {
@@ -89,7 +89,7 @@ export class TelemetryIntake {
     const { signal } = this.#abort
     const last = await this.#persist(() => store.lastSequence(sessionId))
     if (last === undefined) {
-      // The session has ended before the database was back: whoever waits for its events is told so.
+      // The session ended before the database was available: readers get no events.
       const none = new TelemetryFeed(0, async () => [])
       none.end()
       this.#opened.resolve(none)
@@ -103,7 +103,7 @@ export class TelemetryIntake {
       acknowledge: acknowledgeAgentTelemetry,
       acknowledgesTaken: false,
       maxEventLength,
-      // An agent that has not told anything yet knows no such number.
+      // A new agent has no event with this number.
       after: last === 0 ? undefined : last,
     } as unknown as RecordStream<AgentTelemetryRecord>
     const pace = new EventRateLimiter(eventPrice, charactersPerCredit)
@@ -116,7 +116,7 @@ export class TelemetryIntake {
     while (!feed.hasRoom && !this.#abort.signal.aborted) await feed.change(this.#abort.signal)
     const now = this.#options.clock.now()
     const event = 'lost' in record ? lossOf(record.lost, now) : record.event
-    // An agent may have been taken over: the category is not its to say.
+    // The agent may be compromised, so the category is not taken from it.
     const envelope = { seq: record.sequence, event: { ...event, category: eventCategories[event.type] } }
     feed.append(envelope, {
       session_id: this.#options.sessionId,
@@ -142,13 +142,13 @@ export class TelemetryIntake {
     }
   }
 
-  /** Resolves when nothing waits to be stored. */
+  /** Resolves when all events are stored. */
   async #flushed(): Promise<void> {
     const feed = await Promise.race([this.#opened.promise, this.#running.then(() => undefined)])
     while (feed && feed.unstored().length > 0 && !this.#abort.signal.aborted) await feed.change(this.#abort.signal)
   }
 
-  /** Tries until it succeeds; undefined when it is too late. */
+  /** Retries until it succeeds. Undefined after the time limit. */
   async #persist<Result>(work: () => Promise<Result>): Promise<Result | undefined> {
     const { signal } = this.#abort
     let isReported = false

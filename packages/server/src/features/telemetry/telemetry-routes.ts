@@ -19,7 +19,7 @@ interface TelemetryRoutesOptions {
   readonly resolver: {
     resolve(caller: { readonly projectId: ProjectId }, idOrName: string): Promise<{ readonly id: SessionId }>
   }
-  /** Below it and a session's id is what the bearers of its token may use. */
+  /** The prefix, followed by a session's id, for requests with the session's token. */
   readonly sessionRoot: string
   readonly access: SessionAccess
   readonly callerOf: (headers: IncomingHttpHeaders) => Promise<Caller>

@@ -7,7 +7,7 @@ import type { SessionTelemetry } from './session-telemetry-service.ts'
 import type { TelemetryStore } from './telemetry-store.ts'
 
 const defaultSince: TimeOrAge = { ageMilliseconds: 5 * 60_000 }
-/** Filters apply to so many events at once; the next page goes on behind them. */
+/** The number of events that one filtered page scans. The next page continues after them. */
 const scannedAtOnce = 2_000
 
 interface TelemetryServiceOptions {
@@ -27,18 +27,18 @@ interface TelemetryServiceOptions {
 interface StreamOptions {
   readonly lastEventId: string | undefined
   readonly replay?: string | undefined
-  /** Absent: every type. */
+  /** When absent, every type. */
   readonly type?: readonly string[] | undefined
 }
 
 export interface TelemetryPage {
   readonly items: readonly TelemetryEnvelope[]
   readonly hasMore: boolean
-  /** Where the next page begins; 0 when there is none. */
+  /** The start of the next page. 0 if there is none. */
   readonly nextOffset: number
 }
 
-/** Reads the telemetry of sessions: as it comes, and what is stored. */
+/** Reads the telemetry of sessions: live and stored events. */
 export class TelemetryService {
   readonly #options: TelemetryServiceOptions
 
@@ -46,7 +46,7 @@ export class TelemetryService {
     this.#options = options
   }
 
-  /** The events of an active session after the one that is named, all that are stored, or those from now on. */
+  /** The events of an active session after a given one, from the oldest stored one, or new ones only. */
   async stream(
     id: SessionId,
     { lastEventId, replay, type }: StreamOptions,
@@ -59,13 +59,13 @@ export class TelemetryService {
     return type ? ofTypes(events, new Set<string>(type)) : events
   }
 
-  /** Stored events of a session, also of one that has ended. */
+  /** Stored events of an active or ended session. */
   async list(projectId: ProjectId, idOrName: string, query: TelemetryQuery): Promise<TelemetryPage> {
     const { store, sessions } = this.#options
     const session = await sessions.find(projectId, idOrName, true)
     if (!session) throw new BerthError('session_not_found', { session: idOrName })
     const { order, limit, offset, category, type } = query
-    // The first page has no cursor, and one that is 0 says as much.
+    // The first page has no cursor, or the cursor 0.
     const from = offset || undefined
     const since = order === 'asc' && from === undefined ? this.#timeOf(query.since ?? defaultSince) : undefined
     const until = query.until && this.#timeOf(query.until)
@@ -86,7 +86,7 @@ export class TelemetryService {
     return { items, hasMore, nextOffset: hasMore ? (order === 'asc' ? last + 1 : last) : 0 }
   }
 
-  /** Prepares the tables of the coming days, and removes events that are older than their retention. */
+  /** Creates the partitions of the coming days, and removes events older than their retention. */
   async rotate(): Promise<void> {
     const { store, retentionDays, clock } = this.#options
     const now = clock.now()

@@ -16,7 +16,7 @@ export interface TelemetryRow {
 
 export interface EventRange {
   readonly order: 'asc' | 'desc'
-  /** From this number on, in the order. */
+  /** The first number, in the order of the page. */
   readonly from: number | undefined
   readonly since: Date | undefined
   readonly until: Date | undefined
@@ -31,7 +31,7 @@ export interface StoredEvent {
 
 const dayMilliseconds = 86_400_000
 const daysAhead = 2
-/** No partition for a row. */
+/** SQLSTATE if no partition matches a row. */
 const checkViolation = '23514'
 
 export class TelemetryStore {
@@ -41,7 +41,7 @@ export class TelemetryStore {
     this.#database = database
   }
 
-  /** Adds events. Those that are there already, as after a connection that broke off, stay as they are. */
+  /** Inserts events. Existing ones, for example after a broken connection, stay unchanged. */
   async insert(rows: readonly TelemetryRow[]): Promise<void> {
     const first = rows[0]
     if (!first) return
@@ -64,7 +64,7 @@ export class TelemetryStore {
       on conflict do nothing`.execute(this.#database)
   }
 
-  /** The number of the last event; 0 when there is none. */
+  /** The number of the last event. 0 if there is none. */
   async lastSequence(sessionId: SessionId): Promise<number> {
     const { rows } = await sql<{ last: number | null }>`
       select max(seq) as last from telemetry_events where session_id = ${sessionId}`.execute(this.#database)
@@ -96,7 +96,7 @@ export class TelemetryStore {
     }))
   }
 
-  /** Prepares the coming days, and removes days that have ended before. */
+  /** Creates the partitions of the coming days, and removes those of days that ended before. */
   async rotate(now: Date, keptSince: Date): Promise<void> {
     for (let day = 0; day <= daysAhead; day++) {
       await this.#addPartition(startOfDay(new Date(now.getTime() + day * dayMilliseconds)))
@@ -110,7 +110,7 @@ export class TelemetryStore {
     }
   }
 
-  /** One at a time, of all servers: two that create the same table at once would both try. */
+  /** One at a time on all servers: two that create the same table together would conflict. */
   async #addPartition(day: number): Promise<void> {
     const [from, to] = [new Date(day).toISOString(), new Date(day + dayMilliseconds).toISOString()]
     const name = `telemetry_events_${from.slice(0, 10).replaceAll('-', '')}`
@@ -131,7 +131,7 @@ function startOfDay(time: Date): number {
   return Math.floor(time.getTime() / dayMilliseconds) * dayMilliseconds
 }
 
-/** The start of the day that the name of a partition tells. */
+/** Parses the start of the day from the name of a partition. */
 function dayOf(name: string): number {
   const [, year, month, day] = /_(\d{4})(\d{2})(\d{2})$/.exec(name) ?? []
   return Date.UTC(Number(year), Number(month) - 1, Number(day))

@@ -8,7 +8,7 @@ interface Waiting {
   readonly written: PromiseWithResolvers<void>
 }
 
-/** Writes the events of all sessions together: one statement at a time, however many sessions have some. */
+/** Writes the events of all sessions in batches: one statement at a time, however many sessions have events. */
 export class TelemetryWriter {
   readonly #store: Pick<TelemetryStore, 'insert'>
   readonly #waiting: Waiting[] = []
@@ -18,7 +18,7 @@ export class TelemetryWriter {
     this.#store = store
   }
 
-  /** Resolves when the rows are durable. Whoever is refused tries again: nothing is kept here. */
+  /** Resolves when the rows are durable. After a rejection the caller must retry: nothing is kept here. */
   write(rows: readonly TelemetryRow[]): Promise<void> {
     const written = Promise.withResolvers<void>()
     this.#waiting.push({ rows, written })
@@ -29,7 +29,7 @@ export class TelemetryWriter {
   async #run(): Promise<void> {
     this.#isWriting = true
     while (this.#waiting.length > 0) {
-      // More sessions join a statement that begins a moment later.
+      // A short delay lets more sessions share the statement.
       await new Promise((resolve) => setTimeout(resolve, pauseMilliseconds))
       const batch = this.#nextBatch()
       try {

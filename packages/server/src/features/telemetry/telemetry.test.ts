@@ -37,7 +37,7 @@ function tell(session: Browser, count: number, first = 1): void {
   for (let index = first; index < first + count; index++) agentOf(session).telemetry.append(consoleEvent(String(index)))
 }
 
-/** Resolves when the stream is open: what is told from then on is new to it. */
+/** Resolves when the stream is open, so that it includes all later events. */
 async function framesOf(owner: TestProject, path: string, headers: Record<string, string> = {}) {
   const leaving = new AbortController()
   const response = await fetch(`${server.url}${path}`, {
@@ -371,6 +371,6 @@ test('20 sessions tell 5,000 events a second, and every one is stored', { timeou
 
   for (const session of sessions) await untilStored(session, events)
   const seconds = (performance.now() - begin) / 1_000
-  // Twice as long as it takes to tell them: the machine may be busy with other tests.
+  // Twice the normal duration, because the machine may be busy with other tests.
   assert.ok(seconds < 60, `${seconds} s`)
 })

@@ -6,7 +6,7 @@ export function vaultRecord({ id, name, created_at, updated_at }: StoredVault): 
   return { id, created_at: created_at.toISOString(), name, updated_at: updated_at.toISOString() }
 }
 
-/** Formats the vaults of a session as its creator named them. */
+/** Formats the vaults of a session, referenced as its creator wrote them. */
 export function vaultReferences(vaults: readonly LinkedVault[]): VaultReference[] {
   return vaults.map(({ id, name, by }) => (by === 'id' ? { id } : { name }))
 }

@@ -13,7 +13,7 @@ interface VaultServiceOptions {
   readonly clock: Clock
 }
 
-/** The rules of vaults. Their items are a service of their own. */
+/** The rules of vaults. ItemService has those of items. */
 export class VaultService {
   readonly #store: VaultStore
   readonly #keys: VaultKeys
@@ -28,7 +28,7 @@ export class VaultService {
   /** Creates the vault, or returns the one with this name. */
   async upsert(projectId: ProjectId, name: string): Promise<{ readonly vault: StoredVault; readonly isNew: boolean }> {
     const now = this.#clock.now()
-    // Each round means that the vault was deleted in between, so the loop ends.
+    // Each repetition means that the vault was deleted in between, so the loop ends.
     for (;;) {
       const id = newId('vault', now)
       const made = await this.#store.insert({ id, project_id: projectId, name, created_at: now, updated_at: now })
@@ -47,7 +47,7 @@ export class VaultService {
     return vault
   }
 
-  /** The vaults that a session is created with, each once. Undefined when the request names none. */
+  /** The vaults for a new session, without duplicates. Undefined if the request contains none. */
   async link(
     projectId: ProjectId,
     references: readonly VaultReference[] | null | undefined,

@@ -15,7 +15,7 @@ export class VaultStore {
     this.#database = database
   }
 
-  /** Undefined when the project has a vault with this name already. */
+  /** Undefined if the project already has a vault with this name. */
   async insert(vault: Insertable<VaultTable>): Promise<StoredVault | undefined> {
     return this.#database
       .insertInto('vaults')
@@ -45,13 +45,13 @@ export class VaultStore {
     return newestPage(query, page)
   }
 
-  /** Items and links go with it. Of two concurrent deletes, one returns true. */
+  /** Also deletes items and links. Of two concurrent deletes, one returns true. */
   async delete(id: VaultId): Promise<boolean> {
     const deleted = await this.#database.deleteFrom('vaults').where('id', '=', id).returning('id').executeTakeFirst()
     return deleted !== undefined
   }
 
-  /** One statement: of several calls that make the first keys, all get those that were stored. */
+  /** One statement: if several calls create the first keys, all return the stored ones. */
   async keepKeys(id: VaultId, { publicKey, sealedPrivateKey }: VaultKeyPair): Promise<StoredVault | undefined> {
     return this.#database
       .updateTable('vaults')

@@ -8,7 +8,7 @@ export interface VaultKeyPair {
   readonly sealedPrivateKey: Buffer
 }
 
-/** A vault, as far as its keys go. */
+/** The part of a vault that its keys need. */
 export interface VaultWithKeys {
   readonly id: VaultId
   readonly project_id: ProjectId
@@ -16,10 +16,10 @@ export interface VaultWithKeys {
   readonly sealed_private_key: Buffer | null
 }
 
-/** A vault that a session was created with. A vault of the same name that is made later is another one. */
+/** A vault that a session was created with. A later vault of the same name is a different one. */
 export interface LinkedVault {
   readonly id: VaultId
   readonly name: string
-  /** How the creator of the session named it. */
+  /** How the creator of the session referred to it. */
   readonly by: 'id' | 'name'
 }

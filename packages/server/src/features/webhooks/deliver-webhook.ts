@@ -8,14 +8,14 @@ import type { OutboundGuard } from '../../outbound/outbound-guard.ts'
 const maxResponseBytes = 4_096
 const maxResponseLength = 1_000
 const maxErrorLength = 300
-/** An endpoint that asks for a pause is given one of at most this length. */
+/** The longest pause that an endpoint can request. */
 const maxPauseSeconds = 60 * 60
 
 export interface Attempt {
   readonly url: string
   readonly eventId: string
   readonly payload: string
-  /** The newest first. Each signs. */
+  /** Newest first. Each signs the delivery. */
   readonly secrets: readonly string[]
 }
 
@@ -29,7 +29,7 @@ interface AttemptOptions {
 
 export interface AttemptResult {
   readonly record: WebhookAttempt
-  /** How long the endpoint asks to be left alone. */
+  /** The pause that the endpoint requests. */
   readonly pauseSeconds: number | undefined
 }
 
@@ -60,12 +60,12 @@ export async function deliverWebhook(
     }
   } catch (error) {
     signal.throwIfAborted()
-    const reason = limit.aborted ? `no answer within ${limitMilliseconds / 1000} s` : (error as Error).message
+    const reason = limit.aborted ? `no response within ${limitMilliseconds / 1000} s` : (error as Error).message
     return { record: record({ error: reason.slice(0, maxErrorLength) || 'no connection' }), pauseSeconds: undefined }
   }
 }
 
-/** Redirects are not followed: whoever holds the endpoint gives its new address to the webhook. */
+/** Redirects are not followed: the owner must change the URL of the webhook. */
 function open(
   { url, eventId, payload, secrets }: Attempt,
   { guard, userAgent, at, signal }: Omit<AttemptOptions, 'limitMilliseconds'>,
@@ -74,7 +74,7 @@ function open(
   const request = url.startsWith('https:') ? requestHttps : requestHttp
   const sent = request(url, {
     method: 'POST',
-    // A connection of its own, so that none is left open to an endpoint.
+    // A new connection for each delivery, so that none stays open to an endpoint.
     agent: false,
     lookup: guard.lookupFor(url),
     signal,
@@ -87,13 +87,13 @@ function open(
       'webhook-signature': secrets.map((secret) => new Webhook(secret).sign(eventId, at, payload)).join(' '),
     },
   })
-  // It may fail again when its response is cut.
+  // It may fail again when its response is cut off.
   sent.on('error', () => {})
   sent.end(body)
   return sent
 }
 
-/** The beginning of the body. An endpoint that sends more than that is cut off; its status counts. */
+/** The start of the body. A longer body is cut off; the status still counts. */
 async function readSome(response: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = []
   let length = 0
@@ -104,11 +104,11 @@ async function readSome(response: IncomingMessage): Promise<string> {
       if (length >= maxResponseBytes) break
     }
   } catch {
-    // The status has come, and it counts, whatever becomes of the body.
+    // The status has arrived and counts, whatever happens to the body.
   } finally {
     response.destroy()
   }
-  // PostgreSQL stores no NUL.
+  // PostgreSQL cannot store NUL.
   return Buffer.concat(chunks).toString().slice(0, maxResponseLength).toWellFormed().replaceAll('\0', '\uFFFD')
 }
 

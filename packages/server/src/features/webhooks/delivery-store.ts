@@ -9,7 +9,7 @@ import { disable, type StoredWebhook } from './webhook-store.ts'
 
 export type StoredDelivery = Selectable<WebhookDeliveryTable>
 
-/** A delivery that this server attempts now, with what it needs of its webhook. */
+/** A delivery that this server is attempting, with the required columns of its webhook. */
 export type ClaimedDelivery = Pick<
   StoredDelivery,
   'id' | 'webhook_id' | 'event_id' | 'event_type' | 'payload' | 'attempt_count'
@@ -20,11 +20,11 @@ export type ClaimedDelivery = Pick<
   > & { readonly organization_id: OrganizationId }
 
 export interface ClaimLimits {
-  /** How many this server may take. */
+  /** The number of deliveries that this server may claim. */
   readonly total: number
   readonly perOrganization: number
   readonly perWebhook: number
-  /** After this time the server is taken for dead. It has to be longer than an attempt. */
+  /** After this time, the server counts as dead. Must be longer than an attempt. */
   readonly leaseSeconds: number
 }
 
@@ -35,7 +35,7 @@ export interface DeliveryFilter {
 
 export type Outcome =
   | { readonly kind: 'succeeded' }
-  /** The next attempt comes after this time; null: it was the last one. */
+  /** The time until the next attempt. Null after the last one. */
   | { readonly kind: 'failed'; readonly retrySeconds: number | null; readonly isGone: boolean }
 
 interface NewDelivery {
@@ -47,7 +47,7 @@ interface NewDelivery {
   readonly redeliveryOf?: WebhookDeliveryId
 }
 
-/** The deliveries of webhooks: what waits, who attempts it, and what became of it. */
+/** The deliveries of webhooks: pending ones, claims of servers, and results. */
 export class DeliveryStore {
   readonly #database: Database
   readonly #serverId: string
@@ -57,7 +57,7 @@ export class DeliveryStore {
     this.#serverId = serverId
   }
 
-  /** Nothing is sent by this server yet: what it had taken in an earlier run is due at once. */
+  /** Releases the claims of an earlier run of this server. Call before it sends anything. */
   async forgetOwnClaims(): Promise<void> {
     await this.#database
       .updateTable('webhook_deliveries')
@@ -68,9 +68,9 @@ export class DeliveryStore {
   }
 
   /**
-   * Takes deliveries that are due. One statement, so that of several servers one takes each. An endpoint that fails is
-   * given one at a time, and the endpoints of an organization together no more than its share: they delay only
-   * themselves. What a server that was killed had taken counts until its lease ends, and is due then.
+   * Claims due deliveries. One statement, so each is claimed by one server. A failing endpoint is given one delivery at
+   * a time, and all endpoints of an organization together only their share, so that they delay only themselves. Claims
+   * of a killed server count until their lease ends, and are then due.
    */
   async claim({ total, perOrganization, perWebhook, leaseSeconds }: ClaimLimits): Promise<readonly ClaimedDelivery[]> {
     const isDue = sql<boolean>`status = 'pending' and next_attempt_at <= now()
@@ -115,7 +115,7 @@ export class DeliveryStore {
     return rows
   }
 
-  /** Notes what became of an attempt, unless another server has taken the delivery since, or it was canceled. */
+  /** Records the result of an attempt, unless another server has claimed the delivery since, or it was canceled. */
   async finish(
     { id, webhook_id, event_type, attempt_count }: ClaimedDelivery,
     attempt: WebhookAttempt,
@@ -151,7 +151,7 @@ export class DeliveryStore {
     })
   }
 
-  /** The webhook before anything else is locked. */
+  /** Locks the webhook before anything else. */
   async #noteHealth(
     id: WebhookId,
     { kind }: Outcome,
@@ -168,7 +168,7 @@ export class DeliveryStore {
       .executeTakeFirst()
   }
 
-  /** An attempt that this server has broken off itself: it is due, and does not count. */
+  /** Releases an attempt that this server aborted itself: it is due again and not counted. */
   async release({ id, attempt_count }: ClaimedDelivery): Promise<void> {
     await this.#database
       .updateTable('webhook_deliveries')
@@ -184,7 +184,7 @@ export class DeliveryStore {
       .execute()
   }
 
-  /** Nothing when as many wait already. Two at the same time may exceed the limit by one. */
+  /** Undefined at the limit of pending deliveries. Concurrent inserts may exceed it by one. */
   async insert(delivery: NewDelivery, limit: number): Promise<StoredDelivery | undefined> {
     const { id, webhookId, eventId, eventType, payload, redeliveryOf = null } = delivery
     const { rows } = await sql<StoredDelivery>`
@@ -218,7 +218,7 @@ export class DeliveryStore {
     return newestPage(query, page)
   }
 
-  /** Removes some of those that are over and older, and says how many. */
+  /** Removes some finished deliveries that are older, and returns their number. */
   async removeOld(before: Date, limit: number): Promise<number> {
     const { rows } = await sql`
       delete from webhook_deliveries where id in (
@@ -229,7 +229,7 @@ export class DeliveryStore {
     return rows.length
   }
 
-  /** An event of a session whose fact is not a row. It may be told again, and is written once. */
+  /** Records an event that no row causes. A repeated report is recorded once. */
   async recordCrash(sessionId: SessionId, key: string, at: Date, service: string): Promise<void> {
     await sql`
       select record_webhook_event(project_id, 'session.service_crashed', ${at}, jsonb_build_object(

@@ -8,15 +8,15 @@ import { type AttemptResult, deliverWebhook } from './deliver-webhook.ts'
 import type { ClaimedDelivery, DeliveryStore, Outcome } from './delivery-store.ts'
 import type { WebhookSecrets } from './webhook-secrets.ts'
 
-/** Pauses after the first attempt, the second, and so on. After the last of them an attempt is final. */
+/** The pauses after the first attempt, the second, and so on. The attempt after the last pause is final. */
 export const retryPausesSeconds = [5, 30, 120, 600, 1_800, 3_600, 10_800, 21_600, 43_200] as const
-/** Spreads the attempts of events that came together. */
+/** Spreads the attempts for simultaneous events. */
 const jitter = 0.2
 const maxAtOnce = 100
 const perOrganization = 12
 const perWebhook = 4
 const usualAttemptLimitMilliseconds = 15_000
-/** Longer than an attempt and what is written afterwards, with a database that is slow. */
+/** Longer than an attempt and the write of its result to a slow database. */
 const leaseSeconds = 60
 const failingLimitDays = 5
 const closeLimitMilliseconds = 2_000
@@ -33,9 +33,9 @@ interface WebhookDelivererOptions {
 }
 
 /**
- * Delivers what waits in the database. The rows are the queue, because triggers write them with their facts; a job for
- * each could not be. Every server takes some, and a delivery is taken by one. It holds no connection of the database
- * while an endpoint answers.
+ * Delivers pending deliveries. Their rows are the queue, because triggers insert them in the transaction of the event,
+ * which cannot enqueue jobs. All servers claim deliveries, and each is claimed by one. No database connection is held
+ * while an endpoint responds.
  */
 export class WebhookDeliverer {
   readonly #options: WebhookDelivererOptions
@@ -54,15 +54,15 @@ export class WebhookDeliverer {
     this.#timer = setInterval(() => void this.#tick(), intervalMilliseconds)
   }
 
-  /** Breaks off what is being sent, for another server or the next start to send again. */
+  /** Aborts attempts in progress. Another server, or the next start, repeats them. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
     this.#closing.abort()
     const ended = Promise.allSettled([this.#round, ...this.#running])
-    await within(closeLimitMilliseconds, ended).catch(() => {}) // Its lease ends anyway.
+    await within(closeLimitMilliseconds, ended).catch(() => {}) // Its lease expires anyway.
   }
 
-  /** Delivers what is due, and what becomes due by that, and waits for all of it. */
+  /** Delivers what is due, including deliveries that become due by that, and waits for all of it. */
   async run(): Promise<void> {
     await this.#tick()
     while (this.#running.size > 0) {
@@ -88,9 +88,9 @@ export class WebhookDeliverer {
         for (const delivery of claimed) this.#begin(delivery)
       }
     } catch (error) {
-      logger.warn({ reason: (error as Error).message }, 'could not look for webhook deliveries; trying again')
+      logger.warn({ reason: (error as Error).message }, 'could not claim webhook deliveries; retrying')
     } finally {
-      // At once: whoever comes after the last look begins another round.
+      // Synchronous: a call after the last check starts another round.
       this.#round = undefined
     }
   }
@@ -99,11 +99,14 @@ export class WebhookDeliverer {
     const { logger } = this.#options
     const done: Promise<void> = this.#deliver(delivery)
       .catch((error: unknown) =>
-        logger.warn({ err: error, deliveryId: delivery.id }, 'could not note a webhook delivery; it is sent again'),
+        logger.warn(
+          { err: error, deliveryId: delivery.id },
+          'could not store the result of a webhook delivery; it is sent again',
+        ),
       )
       .finally(() => {
         this.#running.delete(done)
-        // There is a place for the next one.
+        // There is a slot for the next one.
         if (!this.#closing.signal.aborted) void this.#tick()
       })
     this.#running.add(done)

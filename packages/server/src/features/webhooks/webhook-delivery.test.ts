@@ -31,7 +31,7 @@ const get = async (owner: TestProject, { webhook_id, id }: WebhookDelivery) =>
 
 const deliver = (from = server): Promise<void> => from.services.webhookDeliverer.run()
 
-/** Lets time pass for what waits. */
+/** Advances the time for pending deliveries. */
 const pass = (seconds: number) =>
   sql`update webhook_deliveries set next_attempt_at = next_attempt_at - make_interval(secs => ${seconds}),
     claimed_until = claimed_until - make_interval(secs => ${seconds}) where status = 'pending'`.execute(server.database)
@@ -257,7 +257,7 @@ test('of two servers one delivers each, and what a killed one had taken is deliv
   }
 })
 
-/** Takes what is due, as a server does that is killed at once. */
+/** Claims what is due, like a server that is killed immediately. */
 async function killedWithClaims(): Promise<number> {
   const { DeliveryStore } = await import('./delivery-store.ts')
   const limits = { total: 100, perOrganization: 12, perWebhook: 4, leaseSeconds: 60 }
@@ -291,7 +291,7 @@ test('endpoints that hang hold only the places of their organization', async () 
   assert.equal(delivery?.status, 'succeeded')
   const failed = (await Promise.all(webhooks.map((one) => list(slow, one)))).flat().filter(({ error }) => error)
   assert.equal(failed.length, 12)
-  assert.match(String(failed[0]?.error), /no answer within 1 s/)
+  assert.match(String(failed[0]?.error), /no response within 1 s/)
 })
 
 test('an endpoint that fails is given one delivery at a time until it succeeds', async () => {

@@ -16,7 +16,7 @@ import { sql } from 'kysely'
 import { makeRecording } from '../../testing/recording.ts'
 import { type TestProject, TestServer } from '../../testing/server-test.ts'
 
-/* What becomes an event, from its real cause to the row that is delivered. */
+/* Tests each event from its real cause to the row that is delivered. */
 
 const recording = makeRecording(3)
 const server = await TestServer.open()
@@ -27,7 +27,7 @@ interface Told {
   readonly data: Readonly<Record<string, unknown>>
 }
 
-/** The events that the webhook is told, oldest first. */
+/** The events that the webhook receives, oldest first. */
 async function told(owner: TestProject, { id }: Webhook): Promise<readonly Told[]> {
   const { body } = await owner.call<WebhookDelivery[]>('GET', `/webhooks/${id}/deliveries?limit=100`)
   const details = body.toReversed().map(async (delivery) => {
@@ -64,7 +64,7 @@ const untilFinished = (owner: TestProject, session: Browser) =>
     return body.find(({ finished_at }) => finished_at)
   })
 
-/** Begins a recording that ends when it is told to, or that its recorder breaks off. */
+/** Starts a recording that ends when it is stopped, or that its recorder cuts off. */
 async function record(owner: TestProject, session: Browser, isBroken: boolean): Promise<BrowserReplay> {
   const agent = server.host.agentOf(session.session_id as SessionId)
   const stream = new PassThrough()
@@ -116,7 +116,7 @@ async function leased(owner: TestProject): Promise<{ readonly pool: BrowserPool;
   return { pool, browser }
 }
 
-/** For each type what causes it, and what of its data is known. */
+/** The cause of each type, and the known part of its data. */
 const causes: Readonly<Record<WebhookEventType, readonly [Cause, Readonly<Record<string, unknown>>]>> = {
   'session.created': [(owner) => owner.session({ name: 'mine', tags: { a: 'b' } }), { name: 'mine', tags: { a: 'b' } }],
   'session.ended': [
@@ -276,7 +276,7 @@ test('a crash that the agent tells twice is told once', async () => {
   const { events } = server.host.agentOf(session_id as SessionId)
   events.append({ event: 'service_crashed', service: 'chromium', detail: 'SIGKILL', at: Date.now() })
   await untilTold(owner, webhook, 'session.service_crashed')
-  // As when the server is killed before it acknowledges the event.
+  // Simulates a server that is killed before it acknowledges the event.
   await server.database.transaction().execute((database) =>
     sql`select record_webhook_event(project_id, 'session.service_crashed', now(), '{}', ${`service_crashed ${session_id} 1`})
       from sessions where id = ${session_id}`.execute(database),

@@ -2,7 +2,7 @@ import type { Webhook, WebhookDelivery, WebhookDeliveryDetails } from '@berth/co
 import type { StoredDelivery } from './delivery-store.ts'
 import type { StoredWebhook } from './webhook-store.ts'
 
-/** The secret is never told again. */
+/** Formats a webhook for callers, without its secret. */
 export function webhookRecord(webhook: StoredWebhook): Webhook {
   const { id, url, description, event_types, is_enabled, disabled_reason, disabled_at, failing_since } = webhook
   return {

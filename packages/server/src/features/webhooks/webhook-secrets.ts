@@ -3,16 +3,18 @@ import type { ProjectId, WebhookId } from '@berth/contract/common/ids.ts'
 import type { ProjectSecrets } from '../../secrets/project-secrets.ts'
 import type { ClaimedDelivery } from './delivery-store.ts'
 
-/** Standard Webhooks asks for 24 to 64 bytes. */
+/** Standard Webhooks requires 24 to 64 bytes. */
 const secretBytes = 32
 
-/** A new secret as its holder gets it, and as it is stored. */
+/** A new secret in the form for its holder, and as it is stored. */
 interface NewSecret {
   readonly secret: string
   readonly sealed: Buffer
 }
 
-/** The secrets that sign deliveries. They are sealed in the database, since their holder needs them only once. */
+/**
+ * The secrets that sign deliveries. They are encrypted in the database, because their holder receives them only once.
+ */
 export class WebhookSecrets {
   readonly #secrets: ProjectSecrets
 
@@ -25,7 +27,7 @@ export class WebhookSecrets {
     return { secret, sealed: await this.#secrets.seal(projectId, secret, contextOf(id)) }
   }
 
-  /** The secret and, for a while after a rotation, the one before. */
+  /** The secret and, for a while after a rotation, the previous one. */
   async validAt(
     {
       project_id: projectId,

@@ -14,9 +14,9 @@ import type { WebhookSecrets } from './webhook-secrets.ts'
 import type { StoredWebhook, WebhookStore } from './webhook-store.ts'
 
 const maxWebhooks = 20
-/** What a caller may have sent again while others wait. */
+/** No test or redelivery is accepted while this many deliveries are pending. */
 const maxRequested = 1_000
-/** An endpoint that is so far behind does not catch up. */
+/** The limit of pending deliveries, beyond which an endpoint will not catch up. */
 const maxPending = 10_000
 const removedAtOnce = 5_000
 
@@ -30,7 +30,7 @@ interface WebhookServiceOptions {
   readonly logger: Logger
 }
 
-/** The rules of webhooks, and their log. */
+/** The rules of webhooks, and their delivery log. */
 export class WebhookService {
   readonly #options: WebhookServiceOptions
 
@@ -94,7 +94,7 @@ export class WebhookService {
     return { secret, previousUntil }
   }
 
-  /** Has a test event delivered, which says nothing about the health of the webhook. */
+  /** Sends a test event. Its result does not affect the health of the webhook. */
   async test(projectId: ProjectId, id: string): Promise<StoredDelivery> {
     const webhook = await this.get(projectId, id)
     const now = this.#options.clock.now()
@@ -147,12 +147,12 @@ export class WebhookService {
     return delivery
   }
 
-  /** Removes old deliveries, and gives up on endpoints that are too far behind. */
+  /** Removes old deliveries, and disables webhooks with too many pending ones. */
   async tend(signal?: AbortSignal): Promise<void> {
     const { store, deliveries, retentionDays, clock, logger } = this.#options
     const now = clock.now()
     for (const id of await store.disableOverfull(maxPending, now)) {
-      logger.warn({ webhookId: id }, 'a webhook is disabled: too many deliveries wait')
+      logger.warn({ webhookId: id }, 'a webhook was disabled: it has too many pending deliveries')
     }
     await store.cancelOfDisabled()
     const before = new Date(now.getTime() - retentionDays * 86_400_000)

@@ -8,7 +8,7 @@ import type { Tables, WebhookTable } from '../../database/tables.ts'
 
 export type StoredWebhook = Selectable<WebhookTable>
 
-/** What a caller can change. */
+/** The columns that a caller can change. */
 export type WebhookChange = Pick<Updateable<WebhookTable>, 'url' | 'description' | 'event_types'> & {
   readonly isEnabled?: boolean
 }
@@ -20,7 +20,7 @@ export class WebhookStore {
     this.#database = database
   }
 
-  /** Nothing when the project has as many as it may. Creates of one project come one after the other. */
+  /** Undefined at the limit of the project. Creates of one project run one after another. */
   async insert(webhook: Insertable<WebhookTable>, limit: number): Promise<StoredWebhook | undefined> {
     return this.#database.transaction().execute(async (database) => {
       await sql`select from projects where id = ${webhook.project_id} for no key update`.execute(database)
@@ -48,7 +48,7 @@ export class WebhookStore {
     return newestPage(this.#database.selectFrom('webhooks').selectAll().where('project_id', '=', projectId), page)
   }
 
-  /** Enabling one that is enabled, and disabling one that is disabled, leaves why and since when. */
+  /** Enabling an enabled webhook, or disabling a disabled one, keeps its reason and time. */
   async update(
     projectId: ProjectId,
     id: string,
@@ -73,7 +73,7 @@ export class WebhookStore {
     })
   }
 
-  /** Of two concurrent rotations, the secret of the later one is valid, and that of the earlier one until then. */
+  /** Of two concurrent rotations, the later one's secret is current, and the earlier one's is the previous secret. */
   async rotate(
     projectId: ProjectId,
     id: string,
@@ -106,7 +106,7 @@ export class WebhookStore {
     return deleted !== undefined
   }
 
-  /** Cancels what a transaction has written that began before its webhook was disabled. */
+  /** Cancels deliveries of transactions that started before their webhook was disabled. */
   async cancelOfDisabled(): Promise<void> {
     await sql`
       update webhook_deliveries set status = 'canceled' where id in (
@@ -115,7 +115,7 @@ export class WebhookStore {
         for update of webhook_deliveries skip locked)`.execute(this.#database)
   }
 
-  /** Disables those with more deliveries waiting than this, and returns them. */
+  /** Disables webhooks with more pending deliveries than this, and returns them. */
   async disableOverfull(limit: number, now: Date): Promise<readonly WebhookId[]> {
     const full = await this.#database
       .selectFrom('webhook_deliveries')
@@ -142,8 +142,8 @@ function disabledColumns(reason: WebhookDisabledReason, now: Date) {
 }
 
 /**
- * Disables a webhook and cancels what waits. Whoever changes both locks the webhook first, so that none waits for
- * another in a circle.
+ * Disables a webhook and cancels its pending deliveries. Transactions that change both lock the webhook first, to
+ * prevent deadlocks.
  */
 export async function disable(
   id: WebhookId,

@@ -132,7 +132,7 @@ test('nothing is sent to an address that is not public, whatever the row says', 
   await using receiver = await WebhookReceiver.open()
   const owner = await server.project()
   const { body: webhook } = await owner.call<Created>('POST', '/webhooks', { url })
-  // As when a name leads to another address later.
+  // Simulates a name that resolves to another address later.
   await server.database
     .updateTable('webhooks')
     .set({ url: receiver.url })

@@ -8,24 +8,24 @@ export interface BundledFile {
 }
 
 interface Manifest {
-  /** Version of each source file by its path. */
+  /** The version of each source file by path. */
   readonly sources: Readonly<Record<string, string>>
-  /** Digest of each file: of two servers, one may write while the other reads. */
+  /** The digest of each file, because one server may write while another reads. */
   readonly files: Readonly<Record<string, string>>
 }
 
-/** Keeps the last bundle of some programs, because bundling takes a third of a server's start. */
+/** Caches the last bundle of some programs, because bundling takes a third of a server's start. */
 export class BundleCache {
   readonly #parent: string
   readonly #folder: string
 
-  /** The name tells programs and options apart. */
+  /** The name distinguishes programs and options. */
   constructor({ folder, name }: { readonly folder: string; readonly name: string }) {
     this.#parent = folder
     this.#folder = join(folder, createHash('sha256').update(name).digest('hex').slice(0, 16))
   }
 
-  /** Absent when a source has changed, and when nothing readable is there. */
+  /** Undefined if a source has changed, or if nothing readable is there. */
   async read(): Promise<readonly BundledFile[] | undefined> {
     try {
       const { sources, files } = JSON.parse(await readFile(join(this.#folder, 'manifest.json'), 'utf8')) as Manifest
@@ -40,7 +40,9 @@ export class BundleCache {
     }
   }
 
-  /** A checkout that this user cannot write has no cache. `startedAt` is when the bundler began to read the sources. */
+  /**
+   * A checkout that this user cannot write has no cache. `startedAt` is when the bundler started to read the sources.
+   */
   async write(files: readonly BundledFile[], sourcePaths: readonly string[], startedAt: number): Promise<void> {
     const unfinished = join(this.#parent, `unfinished-${randomUUID()}`)
     try {
@@ -60,7 +62,7 @@ export class BundleCache {
   }
 }
 
-/** Time and size of a file change with its content. Fails when one has changed since `before`. */
+/** The time and size of a file change with its content. Rejects if one has changed since `before`. */
 async function versionsOf(paths: readonly string[], before = Number.POSITIVE_INFINITY) {
   const versions: Record<string, string> = {}
   await Promise.all(

@@ -11,7 +11,7 @@ interface PageScript {
   readonly code: Buffer
 }
 
-/** Returns a function that reads the program of a page, which is bundled when somebody opens the page for the first time. */
+/** Returns a function that reads the program of a page, which is bundled when the page is first opened. */
 export function pageScript(entry: string): () => Promise<PageScript> {
   return memoize(async () => {
     const code = await bundleForBrowsers(entry)
@@ -19,7 +19,7 @@ export function pageScript(entry: string): () => Promise<PageScript> {
   })
 }
 
-/** Serves the program below the path of its page. It is the same for everybody, so it needs no token. */
+/** Serves the program below the path of its page. It is the same for everyone, so it needs no token. */
 export function mountPageScript(app: FastifyInstance, path: string, readScript: () => Promise<PageScript>): void {
   app.get(`${path}/:file`, async (request, reply) => {
     const { file } = request.params as { file: string }

@@ -13,11 +13,11 @@ export interface BundledPrograms {
   readonly entries: Readonly<Record<string, string>>
   /** Packages that are copied unchanged, because they load files of their own at run time. */
   readonly packages: readonly string[]
-  /** Files that are copied unchanged, by their names. */
+  /** Files that are copied unchanged, by name. */
   readonly files?: Readonly<Record<string, string>>
 }
 
-/** Beside Node's cache of compiled modules, for all data folders. */
+/** Next to Node's cache of compiled modules, for all data folders. */
 const checkoutCache = join(import.meta.dirname, '../../../../../.tools/bundles')
 
 /**
@@ -56,14 +56,14 @@ export async function bundlePrograms(
   return path
 }
 
-/** The program of a page, as one module. */
+/** Bundles the program of a page into one module. */
 export async function bundleForBrowsers(entry: string): Promise<Buffer> {
   const bundling = lastBundle.then(() => bundlePage(entry))
   lastBundle = bundling.catch(() => {})
   return bundling
 }
 
-/** The files of a site: its programs, the parts of them that are loaded on demand, and its styles. */
+/** Bundles the files of a site: its programs, the chunks that they load on demand, and its styles. */
 export async function bundleSite(entry: string): Promise<BundledSite> {
   const bundling = lastBundle.then(() => bundleFiles(entry))
   lastBundle = bundling.catch(() => {})
@@ -74,9 +74,9 @@ export async function bundleSite(entry: string): Promise<BundledSite> {
 let lastBundle: Promise<unknown> = Promise.resolve()
 
 export interface BundledSite {
-  /** Each is named after its content. */
+  /** Each name is derived from the content. */
   readonly files: readonly BundledFile[]
-  /** What the page begins with, and what that imports at once. */
+  /** The entry script of the page and its static imports. */
   readonly scripts: readonly string[]
   readonly style: string
 }

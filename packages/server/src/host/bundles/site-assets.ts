@@ -18,7 +18,7 @@ interface Site {
   readonly assets: ReadonlyMap<string, StaticResponse>
 }
 
-/** Returns a function that reads a site, which is bundled when somebody opens it for the first time. */
+/** Returns a function that reads a site, which is bundled when it is first opened. */
 export function siteReader(entry: string): () => Promise<Site> {
   return memoize(async () => {
     const site = await bundleSite(entry)
@@ -30,7 +30,7 @@ export function siteReader(entry: string): () => Promise<Site> {
   })
 }
 
-/** Serves the files of a site, which are the same for everybody. */
+/** Serves the files of a site, which are the same for everyone. */
 export function mountSiteAssets(app: FastifyInstance, path: string, readSite: () => Promise<Site>): void {
   app.get(`${path}/:file`, async (request, reply) => {
     const { file } = request.params as { file: string }

@@ -69,7 +69,7 @@ import { FakeLogin } from './fake-login.ts'
 
 const browserPath = '/devtools/browser/fake'
 
-/** A fill as the agent reads it. */
+/** A fill request with decrypted values. */
 interface FakeFill extends Omit<FillFormFieldsRequest, 'sealed_values'> {
   readonly values: readonly string[]
 }
@@ -91,24 +91,24 @@ export class FakeAgent {
   /** The viewports that the server requested, in order. */
   readonly viewports: AgentConfig['viewport'][] = []
   readonly navigations: string[] = []
-  /** All that it was configured to be, newest last. */
+  /** All received configurations, newest last. */
   readonly configurations: BrowserConfiguration[] = []
-  /** What the server has it capture, newest last. */
+  /** The received telemetry settings, newest last. */
   readonly captures: (TelemetryCapture | null)[] = []
   readonly captchaAnswers: { readonly task_id: string; readonly outcome: CaptchaOutcome }[] = []
-  /** The pages that it was to fetch. */
+  /** The requests to fetch pages. */
   readonly fetched: FetchPageRequest[] = []
   fetchPage: (request: FetchPageRequest) => Promise<FetchPageReply> = async () => {
     throw new BerthError('curl_failed', { reason: 'ERR_NAME_NOT_RESOLVED' })
   }
-  /** How many were taken. */
+  /** The number of taken thumbnails. */
   thumbnails = 0
   beforeThumbnail: () => Promise<void> = async () => {}
-  /** Finds the elements of forms: there is no page. */
+  /** Finds the elements of forms, because there is no page. */
   findFormFields: (request: FindFormFieldsRequest) => Promise<FindFormFieldsReply> = async () => ({
     outcome: 'no_page',
   })
-  /** What it was to write into them. */
+  /** The received values for the elements. */
   readonly filled: FakeFill[] = []
   readonly #sealing = new SealingKeys()
   makeSealingKey: () => Promise<SealingKey> = () => this.#sealing.make()
@@ -118,22 +118,22 @@ export class FakeAgent {
   })
   /** The site on which it logs in. */
   login = new FakeLogin({ first: 'nothing', pages: { nothing: { state: 'not_found' } } })
-  /** What it sends of a recording of the screen. */
+  /** Sends a recording of the screen. */
   record: (request: RecordRequest) => Readable = () => {
     throw new BerthError('replay_start_failed', { reason: 'the fake agent has no recorder' })
   }
-  /** Ends what `record` sends. */
+  /** Ends the recording. */
   onEndRecording: (id: string) => void = () => {}
-  /** Handles the order to end its clients' connections. */
+  /** Called when the server closes the connections of clients. */
   onEndClients: () => void = () => {}
-  /** Handles each change of the viewport. */
+  /** Called for each change of the viewport. */
   onResize: () => Promise<void> | void = () => {}
   readonly #app: FastifyInstance
   readonly #websockets = new WebSocketServer({ noServer: true })
   readonly events = new SequencedLog<AgentEvent>({ maxEvents: 100, maxLength: 100_000, maxEventLength: 10_000 })
   telemetry = new SequencedLog<TelemetryEvent>({ maxEvents: 20_000, maxLength: 8_000_000, maxEventLength: 500_000 })
   readonly #changes = new Changes()
-  /** Streams that are open. */
+  /** The open streams. */
   readonly #streams = new Set<FastifyRequest>()
   #state: AgentState = { contract_version: agentContractVersion, state: 'ready', idle_since: null }
   /** The loaded states as text, each with the requested tabs. */
@@ -142,12 +142,12 @@ export class FakeAgent {
   onProfile: () => Promise<void> = async () => {}
   /** How often the previous state was restored. */
   takenBack = 0
-  /** Rejects the next states. */
+  /** Whether it rejects the next states. */
   refusesProfiles = false
-  /** Produces the state of its browser. */
+  /** Returns the state of its browser. */
   profile: (reply: FastifyReply) => unknown = (reply) => reply.send('the state of the fake browser')
   #thawed = Promise.withResolvers<void>()
-  /** Its driver has frozen its machine: more than an agent that does not answer. */
+  /** Whether its driver has frozen its machine. Different from an agent that does not respond. */
   isFrozen = false
 
   private constructor(initial: Partial<AgentState>) {
@@ -174,12 +174,12 @@ export class FakeAgent {
     this.events.append({ event: 'service_crashed', service, detail, at })
   }
 
-  /** Breaks off every stream, and goes on itself. */
+  /** Cuts off every stream. The agent keeps running. */
   cutStreams(): void {
     for (const { raw } of this.#streams) raw.destroy()
   }
 
-  /** Ends every stream behind what it has told. */
+  /** Ends every stream after its last event. */
   endStreams(): void {
     for (const { raw } of this.#streams) raw.socket.end()
   }

@@ -30,32 +30,35 @@ interface StartUnderWay {
   readonly settled: Promise<unknown>
 }
 
-/** The host of fake machines, which are agents in this process. It outlives the drivers, as a host outlives servers. */
+/**
+ * The host of fake machines, whose agents run in this process. It survives the drivers, like a host survives its
+ * servers.
+ */
 export class FakeHost {
   readonly machines = new Map<MachineId, FakeMachine>()
   readonly starts = new Map<MachineId, StartUnderWay>()
-  /** Which machine each session has, as far as egress was told. */
+  /** The machine of each session, as egress was told. */
   readonly machineOf = new Map<SessionId, MachineId>()
   readonly folder: string
   /** The first state of each new agent. */
   firstState: Partial<AgentState> = {}
   /** Whether new agents reject profile states. */
   refusesProfiles = false
-  /** Answers the operations of new agents. */
+  /** Handles the operations of new agents. */
   operationsOf: ((spec: MachineSpec) => RequestListener) | undefined
   readonly memoryKills = new Map<MachineId, number>()
   /** The policies of machines that were changed since their start. */
   readonly policies = new Map<MachineId, ChromePolicies>()
   problem: string | undefined
-  /** Machines that leave the processor to others. */
+  /** Machines with low priority. */
   readonly lowPriority = new Set<MachineId>()
   programVersion = '1'
   freeRoom: FreeRoom = { memoryBytes: 2 ** 30, sessions: 3 }
-  /** How new agents fetch pages; absent: not at all. */
+  /** How new agents fetch pages. When absent, they cannot. */
   fetchPage: FakeAgent['fetchPage'] | undefined
-  /** The site on which new agents log in; absent: one without a login. */
+  /** The site on which new agents log in. When absent, one without a login. */
   login: (() => FakeLogin) | undefined
-  /** Runs in each start, when the row of the session is there and its machine is not yet. */
+  /** Runs in each start, when the session has a row but no machine yet. */
   onStart: (spec: MachineSpec) => Promise<void> = async () => {}
   /** Runs before a machine is frozen. */
   onFreeze: () => Promise<void> = async () => {}
@@ -94,7 +97,7 @@ export class FakeHost {
     return this.#machine(id).spec
   }
 
-  /** Whether the machine, or that of the session, is there. */
+  /** Whether the machine, or the machine of the session, exists. */
   has(id: MachineId | SessionId): boolean {
     return this.#find(id) !== undefined
   }
@@ -147,7 +150,7 @@ export class FakeDriver implements Driver {
     signal.throwIfAborted()
     const { id } = spec
     const { machines, starts } = this.#host
-    if (machines.has(id) || starts.has(id)) throw new Error(`there is a machine ${id} already`)
+    if (machines.has(id) || starts.has(id)) throw new Error(`the machine ${id} already exists`)
 
     const cancel = new AbortController()
     const start = this.#start(spec, AbortSignal.any([signal, cancel.signal])).finally(() => starts.delete(id))

@@ -3,9 +3,9 @@ import type { EgressProbe, EgressProbeResult } from '@berth/contract/egress/egre
 import type { EgressSettings } from '@berth/contract/egress/egress-settings.ts'
 import type { EgressLink, GentleChange, RoutedMachine } from '../../egress-link/egress-link.ts'
 
-/** Takes note of what egress is told. It outlives the servers, as egress does. */
+/** Records the calls to egress. It survives the servers, like egress. */
 export class FakeEgress implements EgressLink {
-  /** The routes that are open, with the settings that each was opened with last. */
+  /** The open routes, with the settings at their last opening. */
   readonly routes = new Map<MachineId, EgressSettings>()
   /** The last settings of each session that were changed after its start. */
   readonly settings = new Map<SessionId, EgressSettings>()
@@ -15,12 +15,12 @@ export class FakeEgress implements EgressLink {
   nextResult: EgressProbeResult = { outcome: 'reached', latency_ms: 7, ip_address: '203.0.113.7' }
   /** The next change fails with this error. */
   nextFailure: Error | undefined
-  /** What becomes of the next routes to be opened, and closed. */
+  /** Called for the next opened and closed routes. */
   onOpen: (settings: EgressSettings) => Promise<void> = async () => {}
   onClose: (machineId: MachineId) => Promise<void> = async () => {}
   readonly #machineOf: Map<SessionId, MachineId>
 
-  /** Takes note in `machineOf` of which machine each session has. */
+  /** Records the machine of each session in `machineOf`. */
   constructor(machineOf: Map<SessionId, MachineId>) {
     this.#machineOf = machineOf
   }

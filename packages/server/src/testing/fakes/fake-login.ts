@@ -1,7 +1,7 @@
 import type { CheckLoginReply, LoginOutcome, SubmitLoginRequest } from '@berth/contract/agent/login/login-endpoints.ts'
 import type { LoginChoice, LoginField, LoginPage } from '@berth/contract/agent/login/login-page.ts'
 
-/** A page of the site, and what follows from it. */
+/** A page of the site, and its reactions. */
 export interface FakeLoginPage {
   readonly state: LoginPage['state']
   readonly fields?: readonly (Pick<LoginField, 'name' | 'purpose'> & Partial<LoginField>)[]
@@ -18,13 +18,13 @@ export interface FakeLoginSite {
   readonly check?: () => CheckLoginReply['logged_in']
 }
 
-/** A browser on a login page, without either. It behaves as the agent does and notes what is typed. */
+/** Simulates a browser on a login page. It behaves like the agent and records what is typed. */
 export class FakeLogin {
   readonly #site: FakeLoginSite
   #at: string
   #serial = 0
   #used = false
-  /** What was typed, in order. */
+  /** The typed values, in order. */
   readonly typed: { readonly name: string; readonly value: string }[] = []
   readonly chosen: string[] = []
   /** Runs before something is typed or chosen. */
@@ -35,7 +35,7 @@ export class FakeLogin {
     this.#at = site.first
   }
 
-  /** The site goes on by itself, as when a person has confirmed elsewhere. */
+  /** Changes the page without an action, as when a person has confirmed elsewhere. */
   goTo(name: string): void {
     this.#at = name
     this.#serial += 1

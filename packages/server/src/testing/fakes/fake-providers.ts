@@ -5,14 +5,14 @@ import { text } from 'node:stream/consumers'
 import type { ProviderSlug } from '@berth/contract/search/provider-options.ts'
 import { knownProviders, type SearchConfig } from '../../features/search/providers/known-providers.ts'
 
-/** What a provider was asked. */
+/** A request to a provider. */
 export interface ProviderCall {
   readonly slug: ProviderSlug
   readonly method: string
   readonly path: string
   readonly query: Readonly<Record<string, string>>
   readonly headers: IncomingMessage['headers']
-  // biome-ignore lint/suspicious/noExplicitAny: each provider has bodies of its own, which tests look into.
+  // biome-ignore lint/suspicious/noExplicitAny: each provider has its own bodies, which tests inspect.
   readonly body: any
 }
 
@@ -22,7 +22,7 @@ export interface FakeHit {
   readonly text?: string
 }
 
-/** How a provider behaves: as it documents, or in a way of failing. */
+/** How a provider behaves: as documented, or with a failure. */
 export type Behaviour =
   | { readonly kind: 'hits'; readonly hits: readonly FakeHit[] }
   | { readonly kind: 'status'; readonly status: number }
@@ -30,7 +30,7 @@ export type Behaviour =
 
 const hugeBytes = 9 * 1024 * 1024
 
-/** A server on this host that speaks the API of every provider, each below its own path and with its own key. */
+/** A server on this host with the APIs of all providers, each below its own path and with its own key. */
 export class FakeProviders {
   readonly calls: ProviderCall[] = []
   readonly #server: Server
@@ -70,7 +70,7 @@ export class FakeProviders {
     this.behave(slug, { kind: 'hits', hits })
   }
 
-  /** The last call of a provider, and forgets all of them. */
+  /** Returns the last request to a provider, and clears all. */
   take(slug: ProviderSlug): ProviderCall {
     const call = this.calls.findLast((one) => one.slug === slug)
     if (!call) throw new Error(`${slug} was not asked`)
@@ -138,7 +138,7 @@ function hasKey({ slug, headers, query }: ProviderCall): boolean {
 
 type Answer = (call: ProviderCall, hits: readonly FakeHit[]) => unknown
 
-/** As the public documentation of each provider shows its answers. */
+/** Responses as in the public documentation of each provider. */
 const answers: Partial<Record<ProviderSlug, Answer>> = {
   brave: ({ path }, hits) =>
     path === '/res/v1/web/search'

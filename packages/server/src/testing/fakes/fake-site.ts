@@ -4,7 +4,7 @@ import type { MachineSpec } from '../../drivers/driver.ts'
 import type { Visit } from '../../features/config-registry/analysis.ts'
 import type { TestServer } from '../server-test.ts'
 
-/** What a browser sees of the site; `hang` waits until its session ends. */
+/** What a browser sees of the site. `hang` waits until its session ends. */
 type Sight = Partial<Visit> | 'hang'
 
 const page: Visit = {
@@ -24,17 +24,17 @@ const view = {
   elements: ['a: Prices', 'input: q'],
 }
 
-/** A site as the agents of fake machines tell of it. */
+/** A site that the agents of fake machines report. */
 export class FakeSite {
-  /** Of every visit, in order. */
+  /** Every visit, in order. */
   readonly visits: { readonly headless: boolean; readonly stealth: boolean; readonly proxy: string }[] = []
-  /** The code of what a model has had done. */
+  /** The code of the model's steps. */
   readonly steps: string[] = []
-  /** What a browser sees that leaves by a proxy of the country, or directly. */
+  /** What a browser sees, with a proxy of the country or a direct connection. */
   see: (browser: { readonly headless: boolean; readonly stealth: boolean; readonly proxy: string }) => Sight =
     () => ({})
   robots: { readonly status: number; readonly body: string } = { status: 404, body: '' }
-  /** Where the steps of a model lead; absent: nowhere else. */
+  /** The URL to which the steps of a model lead, if any. */
   leadsTo: string | undefined
   #url = ''
   readonly #server: TestServer
@@ -45,7 +45,7 @@ export class FakeSite {
     server.host.operationsOf = (spec) => (request, response) => void this.#operate(spec, request, response)
   }
 
-  /** Resolves with the next visit. */
+  /** Resolves at the next visit. */
   untilVisited(): Promise<void> {
     return this.#onVisit.promise
   }

@@ -12,16 +12,16 @@ import { agentContractVersion } from '@berth/contract/agent/agent-protocol.ts'
 import { podProtocols } from '@berth/contract/agent/machine/machine-pod.ts'
 import { egressContractVersion, egressLifelinePath, getEgressState } from '@berth/contract/egress/egress-endpoints.ts'
 
-/** Nobody uses it, from its start on. */
+/** Idle from its start on. */
 function newState(): AgentState {
   return { contract_version: agentContractVersion, state: 'ready', idle_since: Date.now() }
 }
 
 const egressState = { contract_version: egressContractVersion, build: 'fake', machines: [] }
-/** Those that have something to tell at once; the others stay open and silent. */
+/** Streams with an immediate event. The others stay open without one. */
 const streams = new Set<string>([followAgentState.path, followAgentEvents.path, followAgentTelemetry.path])
 
-/** Answers for the agent, the egress and the supervisor of any machine. It keeps nothing of them. */
+/** Responds as the agent, the egress and the supervisor of any machine. Has no state. */
 export function createFakePodPrograms() {
   const agent = createServer(answerAsAgent)
   const egress = createServer(answerAsEgress)
@@ -57,7 +57,7 @@ function answerAsEgress(request: IncomingMessage, response: ServerResponse): voi
   else request.once('end', () => response.writeHead(204).end())
 }
 
-/** Every request is granted, and nothing was ever frozen or ended for its memory. */
+/** Every request succeeds, and nothing was ever frozen or killed for its memory. */
 function answerAsSupervisor(client: TLSSocket): void {
   client.once('data', (request: Buffer) => {
     const text = request.toString().startsWith('memory-kills')

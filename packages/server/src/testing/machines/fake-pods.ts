@@ -37,7 +37,7 @@ const programs = createFakePodPrograms()
 const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
   socket.on('error', () => socket.destroy())
   const context = contextAt(socket.localAddress ?? '')
-  // The client tries again, as with a pod whose gateway does not listen yet.
+  // The client retries, as with a pod whose gateway does not listen yet.
   if (!context) return void socket.destroy()
   serve(socket, context)
 })

@@ -17,13 +17,13 @@ import type { KubernetesOptions } from '../../drivers/kubernetes-options.ts'
 const namespace = 'berth-test'
 const image = process.env.BERTH_TEST_KUBERNETES_IMAGE ?? ''
 
-/** Why there is no cluster to test with, or nothing. */
+/** Why there is no cluster for tests. Undefined if there is one. */
 export const noCluster =
   process.env.BERTH_TEST_KUBERNETES === '1' && image !== ''
     ? undefined
     : 'no cluster: set BERTH_TEST_KUBERNETES=1, KUBECONFIG and BERTH_TEST_KUBERNETES_IMAGE, or run ./berth test --kubernetes'
 
-/** An installation of its own in the cluster of KUBECONFIG. */
+/** A separate installation in the cluster of KUBECONFIG. */
 export class KubernetesTestbed implements DriverTestbed {
   readonly namespace = namespace
   readonly serverId = 'test'

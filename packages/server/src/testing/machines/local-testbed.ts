@@ -41,7 +41,7 @@ export class LocalTestbed implements DriverTestbed {
     return driver
   }
 
-  /** The same with machines that run berth's own agent. */
+  /** Like `openDriver`, with machines that run berth's own agent. */
   async openDriverWithAgent(): Promise<LocalDriver> {
     return this.openDriver({ programs: agentPrograms })
   }
@@ -66,7 +66,7 @@ export class LocalTestbed implements DriverTestbed {
       try {
         process.kill(pid, 'SIGKILL')
       } catch {
-        // Ended together with an earlier one.
+        // It ended together with an earlier one.
       }
     }
   }

@@ -6,7 +6,7 @@ interface ConnectItem {
   readonly id: string
   readonly title: string
   readonly urls?: readonly { readonly href: string; readonly primary?: boolean }[]
-  /** Only in the answer that is about this item alone. */
+  /** Only in the response for this single item. */
   readonly fields?: readonly Readonly<Record<string, string>>[]
 }
 

@@ -8,15 +8,15 @@ import { oauthScopes } from '../../access/oauth/oauth-scopes.ts'
 export const issuerSubject = 'person@example.test'
 
 /**
- * A real OAuth issuer on loopback, whose one person agrees to everything: dynamic registration, PKCE, and access tokens
- * that are JWTs for the resource that the client names.
+ * A real OAuth issuer on loopback whose user accepts everything: dynamic registration, PKCE, and JWT access tokens for
+ * the resource that the client names.
  */
 export class OAuthIssuer {
   readonly url: string
-  /** Claims of the tokens that it issues. */
+  /** Additional claims of its tokens. */
   claims: Readonly<Record<string, string>> = {}
   readonly #server: Server
-  /** The last one signs. */
+  /** The last key signs. */
   readonly #keys: { readonly id: string; readonly privateKey: CryptoKey; readonly jwk: JWK }[] = []
   /** Requests by path. */
   readonly requests: string[] = []
@@ -34,7 +34,7 @@ export class OAuthIssuer {
     return issuer
   }
 
-  /** Gives up its keys for a new one, with a provider that has forgotten everything else. */
+  /** Replaces its keys by a new one, with a provider that has lost all other state. */
   async rotate(): Promise<void> {
     const { privateKey } = await generateKeyPair('RS256', { extractable: true })
     const id = `key-${this.#keys.length + 1}`
@@ -48,7 +48,7 @@ export class OAuthIssuer {
     })
   }
 
-  /** A token as the issuer signs them, with other claims, or by an older key. */
+  /** Signs a token like the issuer, with other claims or an older key. */
   async sign(claims: JWTPayload, { keyNumber = this.#keys.length, expiresIn = '5m' } = {}): Promise<string> {
     const { id, privateKey } = this.#keys[keyNumber - 1] ?? { id: '', privateKey: new Uint8Array() }
     return new SignJWT({ iss: this.url, sub: issuerSubject, ...this.claims, ...claims })
@@ -105,7 +105,7 @@ export class OAuthIssuer {
   }
 }
 
-/** Follows the redirects of a person's browser from the page of the issuer to the address of the client. */
+/** Follows the redirects of a user's browser from the page of the issuer to the address of the client. */
 export async function agree(authorizationUrl: URL, redirectUrl: string): Promise<URL> {
   const cookies = new Map<string, string>()
   let next = authorizationUrl

@@ -15,9 +15,9 @@ export interface ReceivedLog {
 export class OtlpCollector implements AsyncDisposable {
   readonly logs: ReceivedLog[] = []
   readonly requests: { readonly path: string; readonly headers: IncomingHttpHeaders }[] = []
-  /** Answers of the next requests, before it takes what comes. */
+  /** Statuses of the next responses, before requests are accepted. */
   readonly refusals: number[] = []
-  /** Requests are not answered. */
+  /** Whether requests stay without a response. */
   hangs = false
   readonly #server: Server
   readonly #sockets = new Set<Socket>()
@@ -57,10 +57,10 @@ export class OtlpCollector implements AsyncDisposable {
     return `http://127.0.0.1:${this.port}`
   }
 
-  /** Answers again, and breaks off what hangs. */
+  /** Responds again, and cuts off pending requests. */
   stopHanging(): void {
     this.hangs = false
-    // One that its client has left without an answer is none to `closeAllConnections`.
+    // `closeAllConnections` ignores a connection that its client has left without a response.
     for (const socket of this.#sockets) socket.destroy()
   }
 
@@ -91,7 +91,7 @@ function readLogs(request: Buffer): readonly ReceivedLog[] {
   }))
 }
 
-/** The values of a field; a number of variable length as eight bytes. */
+/** The values of a field. A varint is returned as eight bytes. */
 function messages(message: Buffer, field: number): readonly Buffer[] {
   const found: Buffer[] = []
   let offset = 0

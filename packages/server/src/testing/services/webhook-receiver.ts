@@ -11,10 +11,10 @@ interface ReceivedWebhook {
 
 type Answer = number | ((response: ServerResponse) => void)
 
-/** An endpoint of somebody who has webhooks. */
+/** The endpoint of a user's webhook. */
 export class WebhookReceiver implements AsyncDisposable {
   readonly received: ReceivedWebhook[] = []
-  /** What it answers next, and then; without any, 204. The last one stays. */
+  /** The next responses. The last one repeats; the default is 204. */
   answers: Answer[] = [204]
   readonly #server: Server
 
@@ -40,12 +40,12 @@ export class WebhookReceiver implements AsyncDisposable {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/hook?x=1`
   }
 
-  /** The types of the events that came, each with its id. */
+  /** The types of the received events, with their ids. */
   get types(): readonly string[] {
     return this.received.map(({ body }) => JSON.parse(body).type)
   }
 
-  /** Resolves when it has received so many. */
+  /** Resolves when it has received this many. */
   async untilReceived(count: number): Promise<void> {
     while (this.received.length < count) await once(this.#server, 'webhook')
   }

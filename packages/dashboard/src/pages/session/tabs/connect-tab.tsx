@@ -2,7 +2,10 @@ import type { Browser } from '@berth/contract/browsers/browser.ts'
 import { CopyButton } from '../../../components/copy-button.tsx'
 import type { TabProps } from './tab-props.ts'
 
-/** The same session by each client. Addresses contain the token of the session; no snippet contains a key. */
+/**
+ * Code that connects to the session with each client. Addresses contain the session's token; no snippet contains an API
+ * key.
+ */
 const snippets: Readonly<Record<string, (session: Browser) => string>> = {
   'CDP address': ({ cdp_ws_url }) => cdp_ws_url,
   'BiDi address': ({ webdriver_ws_url }) => webdriver_ws_url,

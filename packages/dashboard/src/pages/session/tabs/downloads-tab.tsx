@@ -7,7 +7,7 @@ import { saveFile } from '../../../components/save-file.ts'
 import { words } from '../../../strings/session.ts'
 import type { TabProps } from './tab-props.ts'
 
-/** What pages have downloaded; after the end of the session, what was kept of it. */
+/** Downloads of pages; after the end of the session, those that were kept. */
 export function DownloadsTab({ session: { session_id: id } }: TabProps) {
   const params = { id_or_name: id }
   const downloads = useQuery({

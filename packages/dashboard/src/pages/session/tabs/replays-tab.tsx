@@ -76,11 +76,11 @@ export function ReplaysTab({ session, telemetry }: TabProps) {
 interface PlayerProps {
   readonly replay: BrowserReplay
   readonly telemetry: Telemetry
-  /** The moment to begin with. */
+  /** The time to start at. */
   readonly at: number | undefined
 }
 
-/** The recording, and beside it its events: each moves the other. */
+/** The recording beside its events: selecting in one moves the other. */
 function Player({ replay, telemetry, at }: PlayerProps) {
   const video = useRef<HTMLVideoElement>(null)
   const [moment, setMoment] = useState(0)

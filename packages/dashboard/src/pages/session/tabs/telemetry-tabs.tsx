@@ -84,7 +84,7 @@ export function ScreenshotsTab({ session, telemetry }: TabProps) {
 
 type Category = 'console' | 'network' | 'screenshot'
 
-/** Turns the capture of a category on where it is off. */
+/** Enables the capture of a category. */
 function Capture({ session, category }: { readonly session: Browser; readonly category: Category }) {
   const queries = useQueryClient()
   const { session_id: id, telemetry, deleted_at } = session
@@ -118,7 +118,7 @@ interface NetworkRequest {
   end?: number
 }
 
-/** Requests with their responses. A redirect answers one request and begins the next with the same id. */
+/** Requests with their responses. A redirect responds to one request and starts the next with the same id. */
 function requestsIn(events: readonly TelemetryEnvelope[]): readonly NetworkRequest[] {
   const all: NetworkRequest[] = []
   const open = new Map<string, NetworkRequest>()

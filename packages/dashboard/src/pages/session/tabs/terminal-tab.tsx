@@ -13,12 +13,12 @@ import { call, follow } from '../../../api/client.ts'
 import { words } from '../../../strings/session.ts'
 import type { TabProps } from './tab-props.ts'
 
-/** A shell of the session in a real terminal of it. It ends with this tab. */
+/** A shell in a terminal of the session. It ends with this tab. */
 export function TerminalTab({ session: { session_id: id } }: TabProps) {
   const element = useRef<HTMLDivElement>(null)
   const [end, setEnd] = useState<string>()
   const [count, setCount] = useState(0)
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another count is another shell.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another count starts another shell.
   useEffect(() => {
     const terminal = new Terminal({
       fontSize: 13,
@@ -62,7 +62,7 @@ export function TerminalTab({ session: { session_id: id } }: TabProps) {
 }
 
 async function runShell(id: string, terminal: Terminal, signal: AbortSignal): Promise<number> {
-  // One request after the other: what is typed keeps its order, and what comes meanwhile goes together.
+  // One request at a time keeps the input in order; input that arrives meanwhile is sent together.
   let typed = ''
   let send: (() => Promise<void>) | undefined
   terminal.onData((text) => {
@@ -99,13 +99,13 @@ async function runShell(id: string, terminal: Terminal, signal: AbortSignal): Pr
       signal.removeEventListener('abort', kill)
       return output.exit_code
     }
-    // At the pace of the terminal, so that a flood of output waits in the session.
+    // Waits for the terminal, so that a flood of output is held back in the session.
     await new Promise<void>((resolve) => terminal.write(bytesOf(output.data_b64), resolve))
   }
   return -1
 }
 
-/** The policy of the page allows no style sheets but those with its nonce, and the terminal makes some when it opens. */
+/** The page's policy allows only style sheets with its nonce, and the terminal creates some when it opens. */
 function openWithNonce(terminal: Terminal, element: HTMLElement): void {
   const nonce = document.querySelector<HTMLMetaElement>('meta[name=csp-nonce]')?.nonce ?? ''
   const create = document.createElement.bind(document)

@@ -9,7 +9,7 @@ import { seekTo, useReplays } from '../replay-list.ts'
 import type { TabProps } from './tab-props.ts'
 
 const stripWidth = 600
-/** More ticks than there are pixels tell nothing. */
+/** More ticks than pixels show nothing. */
 const maxTicks = 1_200
 
 export function TimelineTab({ session, telemetry }: TabProps) {
@@ -85,7 +85,7 @@ interface StripProps {
   readonly onPick: (seq: number) => void
 }
 
-/** One tick for each event. The list below says the same in words. */
+/** One tick per event. The list below contains the same as text. */
 function Strip({ events, range, onPick }: StripProps) {
   const step = Math.max(1, Math.ceil(events.length / maxTicks))
   const ticks = events.filter((_, index) => index % step === 0)

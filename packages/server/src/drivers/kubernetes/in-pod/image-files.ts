@@ -3,7 +3,7 @@ import { join } from 'node:path'
 const folder = '/opt/berth'
 const sandbox = join(folder, 'sandbox')
 
-/** What the image of machines has of berth's own; `write-image-files.ts` makes all of it but Node.js. */
+/** berth's own files in the image of machines. `write-image-files.ts` creates all of them except Node.js. */
 export const imageFiles = {
   node: join(folder, 'node'),
   programs: join(folder, 'programs'),

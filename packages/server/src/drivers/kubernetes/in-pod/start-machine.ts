@@ -14,9 +14,9 @@ import { imageFiles } from './image-files.ts'
 import { supervisorCommand } from './supervisor.ts'
 
 /*
- * The entry program of a machine's container. Within it the machine is the same sandbox as on one host, made by the same
- * code as for an ordinary user: a network of its own that leads to egress alone, and a view of the disk without anything
- * of the container's own. Becomes the supervisor in the end, which takes less memory than Node.js.
+ * The entry program of a machine's container. The machine in it is the same sandbox as on a single host, created by the
+ * same code as for an ordinary user: a separate network that leads only to egress, and a view of the disk without files
+ * of the container. At the end, it replaces itself with the supervisor, which needs less memory than Node.js.
  */
 
 const machineId = 'pod' as MachineId

@@ -1,11 +1,11 @@
 import { podPorts } from '@berth/contract/agent/machine/machine-pod.ts'
 
 /*
- * The first process of a machine's container, which stops and continues all others and reads what the kernel counts for
- * them. In Perl, which every Debian system has: Node.js would take 40 MiB more in each machine for it. It loads no module.
- * Whoever connects is the egress container on behalf of a server: programs of the machine have another network.
- * Requests are lines: `freeze`, `thaw`, `state`, `memory-kills`, `policies`, and `policies N` with N bytes after it.
- * Each is answered by a line `ok N` with N bytes after it, or by `failed: …`.
+ * The first process of a machine's container. It stops and continues all others and reads the kernel's counters for
+ * them. It is written in Perl, which every Debian system has: Node.js would need 40 MiB more in each machine. It loads
+ * no module. Only the egress container can connect, on behalf of a server: programs of the machine have another
+ * network. Requests are lines: `freeze`, `thaw`, `state`, `memory-kills`, `policies`, and `policies N` followed by N
+ * bytes. The response is a line `ok N` followed by N bytes, or `failed: …`.
  */
 const supervisorProgram = String.raw`
 use strict;

@@ -18,12 +18,12 @@ const egressPrograms: BundledPrograms = {
 }
 
 /**
- * Writes what the image of machines needs of this checkout: `root` is the root folder of the image's file system. Node.js
- * itself is copied too, so that the image has the one that the programs were bundled for.
+ * Writes the files that the image of machines needs from this checkout. `root` is the root folder of the image's file
+ * system. Includes Node.js, so that the image has the version that the programs were bundled for.
  */
 export async function writeImageFiles(root: string): Promise<void> {
   const filter = seccompFilter(process.arch)
-  if (!filter) throw new Error(`there is no filter of system calls for ${process.arch}`)
+  if (!filter) throw new Error(`there is no system call filter for ${process.arch}`)
   const inRoot = (path: string) => join(root, path)
   await mkdir(inRoot(imageFiles.sandbox), { recursive: true })
   await writeNetworkFiles(inRoot(imageFiles.sandbox))

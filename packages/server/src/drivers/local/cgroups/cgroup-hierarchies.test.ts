@@ -62,7 +62,7 @@ test('finds the part of a hierarchy that a container has mounted', () => {
 const unified = (await groupsOf('self')).find(({ version }) => version === 2)
 const isPrepared = process.geteuid?.() === 0 && unified !== undefined
 
-/** Runs a program that is alone in a new group of version 2, or with another process, and returns what it finds. */
+/** Runs a program in a new group of version 2, alone or with another process, and returns its result. */
 async function findIn(context: TestContext, isAlone: boolean) {
   assert.ok(unified)
   const group = { ...unified, path: join(unified.path, `berth-test-${randomUUID()}`) }

@@ -6,12 +6,12 @@ import { readProcess } from '../process/host-process.ts'
 import type { Hierarchy } from './cgroups.ts'
 import { groupsOf, type OwnGroup } from './own-groups.ts'
 
-/** Of the server and its helpers, in a group that is berth's alone. */
+/** The group of the server and its helpers, which contains only berth. */
 const serverGroup = 'berth-server'
 
 const wanted = ['memory', 'pids', 'freezer', 'cpu'] as const
 
-/** The hierarchies in which berth may make groups for its machines. None is no error: machines then have no limits. */
+/** The hierarchies in which berth can create groups for its machines. With none, machines have no limits. */
 export async function findHierarchies(): Promise<readonly Hierarchy[]> {
   const groups = await groupsOf('self')
   const old = await Promise.all(groups.filter(({ version }) => version === 1).map(hierarchyV1))
@@ -29,15 +29,15 @@ export async function findHierarchies(): Promise<readonly Hierarchy[]> {
 
 async function hierarchyV1({ mount, path, controllers }: OwnGroup): Promise<Hierarchy | undefined> {
   const useful = wanted.filter((name) => controllers.includes(name))
-  // Below our own group, so that limits that somebody set for berth as a whole hold for its machines too.
+  // Below our own group, so that limits for berth as a whole also apply to its machines.
   const folder = join(mount, path)
   return useful.length > 0 && (await isWritable(folder)) ? { version: 1, folder, controllers: useful } : undefined
 }
 
 /**
- * In version 2 a group that has processes cannot limit groups below it. Where our own group is ours alone, as with
- * `Delegate=yes` or in a container, we go into a group below it, and machines get theirs beside that one. Elsewhere they
- * get theirs beside our own group, where whoever manages that one might take their limits away.
+ * In version 2, a group with processes cannot limit groups below it. If our own group contains only berth, as with
+ * `Delegate=yes` or in a container, the server moves to a group below it, and machines get groups next to that one.
+ * Otherwise machines get groups next to our own group, where its manager might remove their limits.
  */
 export async function hierarchyV2(
   { mount, path }: OwnGroup,
@@ -52,18 +52,18 @@ export async function hierarchyV2(
   return switchOn(path === '/' ? own : dirname(own), missing)
 }
 
-/** Whether all processes of the group are ours to move, and the group too. */
+/** Whether we may move all processes of the group, and ourselves. */
 async function canLeave(folder: string): Promise<boolean> {
   const files = ['', 'cgroup.procs', 'cgroup.subtree_control'].map((name) => join(folder, name))
   if (!(await Promise.all(files.map(isWritable))).every(Boolean)) return false
-  // The top of a container, which the host's own top differs from by this file.
+  // The root group of a container has this file, unlike the root group of the host.
   const isTopOfContainer =
     !(await exists(join(dirname(folder), 'cgroup.procs'))) && (await exists(join(folder, 'cgroup.type')))
   const pids = await processesIn(folder)
   return isTopOfContainer || (await Promise.all(pids.map(isOurs))).every(Boolean)
 }
 
-/** This process, and what it has started. */
+/** Whether it is this process or one that it has started. */
 async function isOurs(pid: number): Promise<boolean> {
   for (let current: number | undefined = pid; current; current = (await readProcess(current))?.parent) {
     if (current === process.pid) return true
@@ -74,7 +74,7 @@ async function isOurs(pid: number): Promise<boolean> {
 async function leave(folder: string): Promise<void> {
   const leaf = join(folder, serverGroup)
   await mkdir(leaf, { recursive: true })
-  // Again, for those that were started meanwhile.
+  // Repeated for processes that were started meanwhile.
   for (let pids = await processesIn(folder); pids.length > 0; pids = await processesIn(folder)) {
     for (const pid of pids) {
       await writeFile(join(leaf, 'cgroup.procs'), String(pid)).catch((error: NodeJS.ErrnoException) => {
@@ -90,11 +90,11 @@ async function processesIn(folder: string): Promise<readonly number[]> {
 }
 
 async function switchOn(folder: string, missing: Hierarchy['controllers']): Promise<Hierarchy | undefined> {
-  // To move a process from one group to another takes the right to do so in the group above both.
+  // Moving a process between groups requires permission in their common parent group.
   if (!(await isWritable(folder)) || !(await isWritable(join(folder, 'cgroup.procs')))) return undefined
   const switchedOn = join(folder, 'cgroup.subtree_control')
   for (const name of missing) {
-    // Refused where the kernel or our rights forbid it, which the next line finds out.
+    // Fails if the kernel or our permissions forbid it. The next line checks the result.
     if (name !== 'freezer') await writeFile(switchedOn, `+${name}`).catch(() => {})
   }
   const names = (await readFile(switchedOn, 'utf8')).trim().split(/\s+/)

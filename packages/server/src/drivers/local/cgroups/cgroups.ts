@@ -9,22 +9,22 @@ import { groupsOf, type OwnGroup } from './own-groups.ts'
 
 export interface MachineLimits {
   readonly memoryBytes: number
-  /** Processes and their threads together. */
+  /** The number of processes and threads. */
   readonly tasks: number
-  /** Leaves the processor to other machines. */
+  /** Whether other machines take precedence for the processor. */
   readonly isLow?: boolean
 }
 
 type Controller = 'memory' | 'pids' | 'freezer' | 'cpu'
 
-/** A folder below which berth may make groups that have the controllers. */
+/** A folder below which berth can create groups with these controllers. */
 export interface Hierarchy {
   readonly version: 1 | 2
   readonly folder: string
   readonly controllers: readonly Controller[]
 }
 
-/** What of a machine can be limited by the groups of these hierarchies, in words. */
+/** The resources of a machine that the groups of these hierarchies can limit, as text. */
 export async function findBounds(hierarchies: readonly Hierarchy[]): Promise<readonly string[]> {
   const find = (name: Controller) => hierarchies.find(({ controllers }) => controllers.includes(name))
   const memory = find('memory')
@@ -38,26 +38,30 @@ export async function findBounds(hierarchies: readonly Hierarchy[]): Promise<rea
 }
 
 const stateLimitMilliseconds = 5_000
-/** Of the kernel's memory for a machine's TCP connections, where it is counted apart: in version 2 it is part of the rest. */
+/**
+ * The kernel's memory for the TCP connections of a machine, where it is counted separately. In version 2 it is part of
+ * the other memory.
+ */
 const tcpBytes = 64 * 1024 ** 2
 const tcpLimit = 'memory.kmem.tcp.limit_in_bytes'
 /**
- * Machines share the processor evenly, however many threads they have. Beside them a process outside, as the server, counts
- * half as much in version 1, where it has no group of its own; a start is the work of many threads at once.
+ * Machines share the processor equally, regardless of their number of threads. In version 1, a process without a group
+ * of its own, such as the server, counts half as much as a machine: a start consists of the work of many threads at
+ * once.
  */
 const cpuShare = { 1: ['cpu.shares', '2048'], 2: ['cpu.weight', '100'] } as const
 const lowShare = { 1: '256', 2: '12' } as const
 
-/** The control groups of this host's machines: limits, and the freezer. A machine has one group in each hierarchy. */
+/** The control groups of this host's machines: limits and the freezer. A machine has one group in each hierarchy. */
 export class Cgroups {
   readonly #hierarchies: readonly Hierarchy[]
   readonly #prefix: string
-  /** Of machines that an earlier server has started, which may have been in other groups itself. */
+  /** The groups of machines that an earlier server started, perhaps from another group. */
   readonly #located = new Map<string, ReadonlyMap<Hierarchy, string>>()
-  /** Of machines whose memory was given back. */
+  /** The machines whose memory was reclaimed. */
   readonly #reclaimed = new Set<string>()
 
-  /** `prefix` begins the name of each group and tells the machines of one data folder from those of another. */
+  /** `prefix` starts the name of each group and distinguishes the machines of different data folders. */
   constructor(hierarchies: readonly Hierarchy[], prefix: string) {
     this.#hierarchies = hierarchies
     this.#prefix = prefix
@@ -71,7 +75,7 @@ export class Cgroups {
     return this.#find('freezer') !== undefined
   }
 
-  /** Finds the groups of a machine that runs, by one of its processes. */
+  /** Finds the groups of a running machine by one of its processes. */
   async locate(name: string, pid: number): Promise<void> {
     const found = (await groupsOf(pid)).filter(({ path }) => basename(path) === `${this.#prefix}-${name}`)
     const folderOf = ({ version, controllers }: Hierarchy) => {
@@ -84,7 +88,7 @@ export class Cgroups {
     this.#located.set(name, new Map(entries.flatMap(([hierarchy, folder]) => (folder ? [[hierarchy, folder]] : []))))
   }
 
-  /** Makes the groups of a machine and returns their folders, for its first process to enter. */
+  /** Creates the groups of a machine and returns their folders, which its first process enters. */
   async open(name: string, limits: MachineLimits): Promise<readonly string[]> {
     const groups = this.#hierarchies.map((hierarchy) => ({ ...hierarchy, folder: this.#folder(hierarchy, name) }))
     await settleAll(groups.map((group) => mkdir(group.folder)))
@@ -93,26 +97,26 @@ export class Cgroups {
   }
 
   /**
-   * Lets everything else of the host go first: what wakes up beside the machine does not wait for it. A kernel without
-   * that leaves the machine its low share.
+   * Lets everything else on the host run first: tasks that wake up do not wait for the machine. On a kernel without
+   * this feature, the machine keeps its low share.
    */
   makeIdle(name: string): void {
     const hierarchy = this.#find('cpu')
     if (hierarchy) writeIdle(this.#folder(hierarchy, name), true)
   }
 
-  /** Gives a machine that had a low share of the processor the same as the others. In one turn, as the thaw. */
+  /** Gives a machine with a low share of the processor the same share as others. Synchronous, like the thaw. */
   raiseShare(name: string): void {
     const hierarchy = this.#find('cpu')
     if (!hierarchy) return
     const folder = this.#folder(hierarchy, name)
     const [file, share] = cpuShare[hierarchy.version]
-    // Before: an idle group has no share that could be changed.
+    // Must come first: the share of an idle group cannot be changed.
     writeIdle(folder, false)
     writeFileSync(join(folder, file), share)
   }
 
-  /** How often the kernel has ended a process of the machine for want of memory within its limit. */
+  /** How often the kernel killed a process of the machine because of its memory limit. */
   async countMemoryKills(name: string): Promise<number> {
     const hierarchy = this.#find('memory')
     if (!hierarchy) return 0
@@ -122,7 +126,7 @@ export class Cgroups {
     return Number(/^oom_kill (\d+)$/m.exec(text)?.[1] ?? 0)
   }
 
-  /** What the machine has of the host's memory; undefined where that is not counted, or it is gone. */
+  /** The memory that the machine uses. Undefined if it is not counted or the machine is gone. */
   async readMemory(name: string): Promise<number | undefined> {
     const hierarchy = this.#find('memory')
     if (!hierarchy) return undefined
@@ -131,7 +135,7 @@ export class Cgroups {
     return text === undefined ? undefined : Number(text)
   }
 
-  /** The processes of the machine, where there are groups. */
+  /** The processes of the machine, if there are groups. */
   async listProcesses(name: string): Promise<readonly number[]> {
     const hierarchy = this.#hierarchies[0]
     if (!hierarchy) return []
@@ -143,13 +147,13 @@ export class Cgroups {
     return this.#setFrozen(name, true)
   }
 
-  /** A group that is not there, or not frozen, is fine. */
+  /** Succeeds for a group that does not exist or is not frozen. */
   async thaw(name: string): Promise<void> {
     await this.#restoreLimit(name)
     await this.#setFrozen(name, false)
   }
 
-  /** Of a group that is not there: no. */
+  /** False for a group that does not exist. */
   async isFrozen(name: string): Promise<boolean> {
     const hierarchy = this.#find('freezer')
     if (!hierarchy) return false
@@ -159,7 +163,7 @@ export class Cgroups {
     return version === 1 ? text.trim() !== 'THAWED' && text !== '' : text.trim() === '1'
   }
 
-  /** Removes the groups of a machine; those that are not there are fine. */
+  /** Removes the groups of a machine. Ignores missing ones. */
   async remove(name: string): Promise<void> {
     await settleAll(this.#hierarchies.map((hierarchy) => removeGroup(this.#folder(hierarchy, name))))
     this.#located.delete(name)
@@ -177,7 +181,7 @@ export class Cgroups {
     }
   }
 
-  /** Gives memory of a frozen machine back to the host, where the kernel can, and resolves with the number of bytes. */
+  /** Returns memory of a frozen machine to the host, if the kernel can, and resolves with the number of bytes. */
   async reclaim(name: string): Promise<number> {
     const memory = this.#find('memory')
     if ((await findReclaimObstacle(memory, await readSwaps())) !== undefined || !memory) return 0
@@ -185,11 +189,11 @@ export class Cgroups {
     return reclaimMemory({ version: memory.version, folder: this.#folder(memory, name) })
   }
 
-  /** A server that was killed while it reclaimed memory may have left the machine a low limit. */
+  /** A server that was killed during a reclaim may have left a low limit. */
   async #restoreLimit(name: string): Promise<void> {
     const memory = this.#find('memory')
     if (memory?.version !== 1 || !(this.#reclaimed.has(name) || this.#located.has(name))) return
-    // A kernel that does not count swap has no limit to compare with, and none was changed.
+    // A kernel that does not count swap has no limit to compare with, so none was changed.
     await restoreLimit(this.#folder(memory, name)).catch(() => {})
   }
 
@@ -215,12 +219,12 @@ async function limit(
       ? (['memory.limit_in_bytes', 'memory.memsw.limit_in_bytes', memoryBytes] as const)
       : (['memory.max', 'memory.swap.max', 0] as const)
   await writeFile(join(folder, memory), String(memoryBytes))
-  // A kernel without accounting for swap lacks this file, and then a machine may swap beyond its limit.
+  // A kernel without swap accounting lacks this file. A machine may then swap beyond its limit.
   await writeIfPresent(join(folder, swap), allowedSwap)
   if (version === 1) await writeIfPresent(join(folder, tcpLimit), tcpBytes)
 }
 
-/** Nothing can be made in these folders, and what is not there is not allowed to be: that is EACCES. */
+/** Nothing can be created in these folders: a missing file is reported as EACCES. */
 async function writeIfPresent(path: string, value: number): Promise<void> {
   await writeFile(path, String(value)).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT' && error.code !== 'EACCES') throw error
@@ -231,7 +235,7 @@ function writeIdle(folder: string, isIdle: boolean): void {
   try {
     writeFileSync(join(folder, 'cpu.idle'), isIdle ? '1' : '0')
   } catch (error) {
-    // Where it is not there it is not allowed to be made: that is EACCES, as for a machine that has gone.
+    // A missing file is reported as EACCES, because it cannot be created. The same happens when the machine is gone.
     const { code } = error as NodeJS.ErrnoException
     if (code !== 'ENOENT' && code !== 'EACCES' && code !== 'EPERM') throw error
   }
@@ -240,8 +244,8 @@ function writeIdle(folder: string, isIdle: boolean): void {
 async function setStateV1(folder: string, isFrozen: boolean): Promise<void> {
   const state = isFrozen ? 'FROZEN' : 'THAWED'
   const file = join(folder, 'freezer.state')
-  // The kernel has it go on before the write is over, which takes 0.1 ms. Of several turns of this process's threads
-  // each would wait for what the machine then does.
+  // The kernel resumes the group before the write returns, within 0.1 ms. An asynchronous write would take several
+  // turns of this process's threads, each competing with the machine.
   if (!isFrozen) return writeFileSync(file, state)
   await writeFile(file, state)
   await waitUntil(async () => (await readFile(file, 'utf8')).trim() === state, folder)
@@ -264,7 +268,7 @@ async function waitUntil(isReached: () => Promise<boolean>, folder: string): Pro
   }
 }
 
-/** A group counts as busy until the kernel has cleared the last of its processes, which their parent does not wait for. */
+/** A group is busy until the kernel has removed the last of its processes, which their parent does not wait for. */
 async function removeGroup(folder: string): Promise<void> {
   const deadline = performance.now() + stateLimitMilliseconds
   for (let wait = 1; ; wait = Math.min(wait * 2, 50)) {

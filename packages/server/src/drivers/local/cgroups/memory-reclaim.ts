@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { exists } from '@berth/runtime/files/exists.ts'
 
-/** Why the memory of frozen machines stays where it is; undefined when it can be given back. */
+/** Why the memory of frozen machines cannot be reclaimed. Undefined if it can. */
 export type ReclaimObstacle = 'no swap' | 'no control group' | 'no support'
 
 interface MemoryGroup {
@@ -11,16 +11,22 @@ interface MemoryGroup {
 }
 
 const usageFile = { 1: 'memory.usage_in_bytes', 2: 'memory.current' } as const
-/** In version 1 a group that counts swap has two limits: of memory, and of memory with swap. berth sets both to one value. */
+/**
+ * In version 1, a group that counts swap has two limits: for memory, and for memory with swap. berth sets both to the
+ * same value.
+ */
 const limitFile = 'memory.limit_in_bytes'
 const limitWithSwapFile = 'memory.memsw.limit_in_bytes'
 const reclaimFile = 'memory.reclaim'
 const swapLimitFile = 'memory.swap.max'
 const memoryLimitFile = 'memory.max'
-/** Of version 1: what is asked for at once. More than the kernel can do is refused, when it has done what it can. */
+/**
+ * For version 1: the share of memory that a single request leaves. The kernel rejects a request for more than it can
+ * reclaim, after reclaiming what it can.
+ */
 const keptShare = 1 / 4
 
-/** `swaps` is what the kernel says of its swap areas, among which compressed memory (zram) is. */
+/** `swaps` lists the kernel's swap areas, including compressed memory (zram). */
 export async function findReclaimObstacle(
   memory: MemoryGroup | undefined,
   swaps: string,
@@ -36,7 +42,7 @@ export function readSwaps(): Promise<string> {
   return readFile('/proc/swaps', 'utf8').catch(() => '')
 }
 
-/** Has the kernel move the memory of the group to swap, and resolves with the number of bytes that this gave back. */
+/** Makes the kernel move the memory of the group to swap, and resolves with the number of bytes that became free. */
 export async function reclaimMemory({ version, folder }: MemoryGroup): Promise<number> {
   const usage = () => readNumber(folder, usageFile[version])
   const before = await usage()
@@ -44,7 +50,7 @@ export async function reclaimMemory({ version, folder }: MemoryGroup): Promise<n
   return Math.max(0, before - (await usage()))
 }
 
-/** Also undoes what a server that was killed meanwhile has left. */
+/** Also undoes what a killed server left. */
 export async function restoreLimit(folder: string): Promise<void> {
   const [limit, meant] = [await readNumber(folder, limitFile), await readNumber(folder, limitWithSwapFile)]
   if (limit !== meant) await writeFile(join(folder, limitFile), String(meant))
@@ -58,7 +64,7 @@ async function reclaimByLimit(folder: string, usage: number): Promise<void> {
   }
 }
 
-/** A machine may not swap while it runs, since others would wait for the disk with it. */
+/** A machine must not swap while it runs, because others would wait for the disk too. */
 async function reclaimDirectly(folder: string, usage: number): Promise<void> {
   const limit = await readFile(join(folder, memoryLimitFile), 'utf8')
   await writeFile(join(folder, swapLimitFile), limit.trim())
@@ -69,7 +75,7 @@ async function reclaimDirectly(folder: string, usage: number): Promise<void> {
   }
 }
 
-/** The kernel has given back some, and could not give back more. */
+/** The kernel reclaimed some memory but not all that was requested. */
 function unlessIncomplete(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EBUSY' && error.code !== 'EAGAIN') throw error
 }

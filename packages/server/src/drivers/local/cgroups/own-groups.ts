@@ -4,13 +4,16 @@ import { readFile } from 'node:fs/promises'
 export interface OwnGroup {
   readonly version: 1 | 2
   readonly mount: string
-  /** Below the mount; `/` is its top. */
+  /** Below the mount. `/` is its root. */
   readonly path: string
-  /** Of version 1: one hierarchy has some controllers. Empty for version 2, which has all that version 1 has not. */
+  /**
+   * For version 1, the controllers of the hierarchy. Empty for version 2, which has all controllers that version 1 does
+   * not use.
+   */
   readonly controllers: readonly string[]
 }
 
-/** The groups of a process, as seen from here. Empty when it is gone. */
+/** The groups of a process, as seen from here. Empty when the process is gone. */
 export async function groupsOf(pid: number | 'self'): Promise<readonly OwnGroup[]> {
   const [mounts, own] = await Promise.all([
     readFile('/proc/self/mountinfo', 'utf8'),
@@ -48,7 +51,7 @@ function parseMount(
   return { version: type === 'cgroup' ? 1 : 2, root, point, options: options.split(',') }
 }
 
-/** A container may mount only its own part of a hierarchy: the mount then shows the part below its root. */
+/** A container may mount only a part of a hierarchy. The mount then shows the part below its root. */
 function below(root: string, path: string): string | undefined {
   if (root === '/') return path
   if (path === root) return '/'

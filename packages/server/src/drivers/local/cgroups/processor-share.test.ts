@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { findHierarchies } from './cgroup-hierarchies.ts'
 import { Cgroups } from './cgroups.ts'
 
-/* On the real groups of this host, where berth may make some. */
+/* Uses the real groups of this host, if berth can create any. */
 
 const hierarchies = await findHierarchies()
 const hierarchy = hierarchies.find(({ controllers }) => controllers.includes('cpu'))

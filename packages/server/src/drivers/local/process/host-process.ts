@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** A process of this host. Its pid is given to another one some time after its end; with its start time it is unique. */
+/** A process of this host. The kernel reuses a pid some time after its end; the start time makes it unique. */
 export interface HostProcess {
   readonly pid: number
   readonly startTime: string
@@ -20,7 +20,7 @@ export async function readProcess(pid: number): Promise<ProcessFacts | undefined
   return text === undefined ? undefined : parseProcess(text)
 }
 
-/** Reads `/proc/<pid>/stat`: `42 (any name) S 1 …`, where the name may hold spaces and brackets. */
+/** Parses `/proc/<pid>/stat`: `42 (any name) S 1 …`, where the name may contain spaces and brackets. */
 export function parseProcess(text: string): ProcessFacts {
   const [state = '', parent = '', ...others] = text.slice(text.lastIndexOf(')') + 2).split(' ')
   return {
@@ -32,13 +32,13 @@ export function parseProcess(text: string): ProcessFacts {
   }
 }
 
-/** A zombie has ended: it holds nothing any more but its number. */
+/** A zombie counts as ended: it holds nothing except its pid. */
 export async function isAlive({ pid, startTime }: HostProcess): Promise<boolean> {
   const found = await readProcess(pid)
   return found !== undefined && found.startTime === startTime && !found.isZombie
 }
 
-/** Sends the signal, to the whole group where the pid is negative. Whoever has ended needs none. */
+/** Sends the signal, to the whole process group if the pid is negative. Ignores a process that has ended. */
 export function sendSignal(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal)
@@ -47,12 +47,14 @@ export function sendSignal(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** Waits for processes that were killed. The kernel takes milliseconds to clear a large one, and tells nobody but the parent. */
+/**
+ * Waits for killed processes to end. The kernel takes milliseconds to remove a large one, and notifies only its parent.
+ */
 export async function waitForEnd(processes: readonly HostProcess[]): Promise<void> {
   const deadline = performance.now() + endLimitMilliseconds
   for (const candidate of processes) {
     for (let wait = 1; await isAlive(candidate); wait = Math.min(wait * 2, 50)) {
-      if (performance.now() > deadline) throw new Error(`process ${candidate.pid} has been killed and does not end`)
+      if (performance.now() > deadline) throw new Error(`process ${candidate.pid} was killed but does not exit`)
       await delay(wait)
     }
   }

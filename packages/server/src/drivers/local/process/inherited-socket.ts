@@ -2,13 +2,13 @@ import { once } from 'node:events'
 import { chmodSync, renameSync } from 'node:fs'
 import { createServer } from 'node:net'
 
-/** A unix socket that is made here, so that connections can wait in it, and that a child process inherits. */
+/** A unix socket that this process creates, so that connections can wait in it, and that a child process inherits. */
 export interface InheritedSocket {
   /** For the child's `stdio`. */
   readonly descriptor: number
   /**
-   * Gives the socket its path and closes our own hold on it. Call it in the same turn as the spawn: while this process
-   * holds the socket it would accept the child's connections itself.
+   * Gives the socket its path and closes our descriptor. Call it in the same turn as the spawn: while this process
+   * holds the socket, it would accept the child's connections itself.
    */
   handOver(): void
   /** Closes a socket that was not handed over. */
@@ -16,7 +16,7 @@ export interface InheritedSocket {
 }
 
 export async function openInheritedSocket(path: string): Promise<InheritedSocket> {
-  // Node removes the path that it has bound when it closes the socket. Under another name by then, ours stays.
+  // On close, Node.js removes the path that it has bound. The socket has been renamed by then, so it stays.
   const boundPath = `${path}.new`
   const server = createServer()
   server.listen(boundPath)
@@ -34,10 +34,12 @@ export async function openInheritedSocket(path: string): Promise<InheritedSocket
   }
 }
 
-/** Node passes streams on to children, but a listening socket only as a number, which it has no public name for. */
+/**
+ * Node.js passes streams to child processes, but a listening socket only as a descriptor, which has no public property.
+ */
 function descriptorOf(server: object): number {
   const descriptor = (server as { _handle?: { fd?: number } })._handle?.fd
   if (typeof descriptor !== 'number' || descriptor < 0)
-    throw new Error('this Node.js does not tell the descriptor of a socket')
+    throw new Error('this version of Node.js does not reveal the descriptor of a socket')
   return descriptor
 }

@@ -1,19 +1,19 @@
 import { connect } from 'node:net'
 
 /*
- * A machine's first process holds a listening socket on which nobody ever accepts. A connection to it waits in the
- * kernel for as long as that process lives and is cut when it ends: so any berth, also one that did not start the
- * machine, is told of its end without asking again and again.
+ * A listening socket that a machine's first process holds and never accepts on. A connection to it waits in the kernel
+ * while that process lives and is closed when it ends. So any server, including one that did not start the machine,
+ * learns of its end without polling.
  */
 
 export interface Lifeline {
-  /** Settles when the socket's holder has ended; at once when there is none; never after `close`. */
+  /** Settles when the holder of the socket has ended, immediately if there is none, never after `close`. */
   readonly cut: Promise<void>
-  /** Ends the watch, not the holder. */
+  /** Stops watching. The holder keeps running. */
   close(): void
 }
 
-/** Resolves when the connection stands, or cannot. */
+/** Resolves when the connection is established or has failed. */
 export function watchLifeline(path: string): Promise<Lifeline> {
   const socket = connect(path)
   const { promise: cut, resolve: settleCut } = Promise.withResolvers<void>()
@@ -25,7 +25,7 @@ export function watchLifeline(path: string): Promise<Lifeline> {
   socket.resume()
   return new Promise((resolve, reject) => {
     socket.once('connect', () => resolve({ cut, close }))
-    // After the connect it is a reset: how the end of the holder shows.
+    // After the connection is established, the end of the holder appears as a reset.
     socket.on('error', ({ code }: NodeJS.ErrnoException) => {
       if (code === 'ECONNREFUSED' || code === 'ENOENT') resolve({ cut, close })
       else reject(new Error(`the socket ${path} cannot be watched: ${code}`))

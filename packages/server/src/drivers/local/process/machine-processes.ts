@@ -6,12 +6,12 @@ import { machineFolders, machinesRuntimeFolder } from '../machine-folders.ts'
 import { type HostProcess, readProcess } from './host-process.ts'
 
 /*
- * The processes of a machine that the host answers for: the command while it builds the machine, then bubblewrap twice,
- * outside to wait and inside as the machine's first process, whose end ends all others. Their command lines name the
- * machine's egress folder, so the kernel itself says which machines there are.
+ * The processes of a machine outside of its sandbox: the command while it builds the machine, then bubblewrap twice,
+ * outside as the waiting parent and inside as the machine's first process, whose end ends all others. Their command
+ * lines contain the machine's egress folder, so the kernel's process list shows which machines exist.
  */
 
-/** Those of all machines of one runtime folder, whoever started them. */
+/** The processes of all machines of one runtime folder, whichever server started them. */
 export async function findMachineProcesses(
   folders: HostFolders,
 ): Promise<ReadonlyMap<MachineId, readonly HostProcess[]>> {

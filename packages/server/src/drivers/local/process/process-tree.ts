@@ -4,7 +4,7 @@ import { type HostProcess, type ProcessFacts, readProcess, sendSignal } from './
 
 const stopLimitMilliseconds = 5_000
 
-/** Stops a process and all that descend from it, until none is left that could make another. */
+/** Stops a process and all its descendants, until none is left that could create another. */
 export async function stopTree(root: HostProcess): Promise<void> {
   const deadline = performance.now() + stopLimitMilliseconds
   for (;;) {
@@ -16,7 +16,7 @@ export async function stopTree(root: HostProcess): Promise<void> {
   }
 }
 
-/** Lets a process and all that descend from it go on. */
+/** Continues a process and all its descendants. */
 export async function continueTree(root: HostProcess): Promise<void> {
   for (const { pid } of await findTree(root)) sendSignal(pid, 'SIGCONT')
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 
 const folder = '/dev/dri'
 
-/** The groups whose members may use the host's GPUs, or undefined on a host without one. */
+/** The groups that may use the host's GPUs. Undefined on a host without one. */
 export async function findGpuGroups(): Promise<readonly number[] | undefined> {
   const names = (await readdir(folder).catch(() => [])).filter((name) => name.startsWith('renderD'))
   if (names.length === 0) return undefined

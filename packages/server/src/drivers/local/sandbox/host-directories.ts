@@ -7,23 +7,23 @@ import { systemFolders } from '../../../host/system-folders.ts'
 import { appPackages } from './agent-programs.ts'
 import { seccompFilter } from './seccomp-filter.ts'
 
-/** Folders and files of the host that all machines of a driver see, or are made with. */
+/** Folders and files of the host that all machines of a driver see or are built from. */
 export interface HostDirectories {
-  /** Arguments of bubblewrap that show the system's programs. */
+  /** Arguments of bubblewrap that mount the system's programs. */
   readonly systemFolders: readonly string[]
   readonly node: string
-  /** Folder of the programs. */
+  /** The folder of the programs. */
   readonly programs: string
-  /** Folders of npm packages by their names, for machines of apps. */
+  /** Folders of npm packages by name, for machines of apps. */
   readonly appPackages: Readonly<Record<string, string>>
-  /** The host's time zone, as a file below /usr; absent on a host that does not name it so. */
+  /** The host's time zone, as a file below /usr. Absent if the host does not define it that way. */
   readonly timeZoneFile: string | undefined
   readonly network: NetworkFiles
   /** Absent on a processor whose system calls berth does not know. */
   readonly seccompFilter: string | undefined
 }
 
-/** Makes those of them that are berth's own, anew with every start of the server. */
+/** Creates the ones that belong to berth, again at every start of the server. */
 export async function openHostDirectories(folders: HostFolders, programs: BundledPrograms): Promise<HostDirectories> {
   const folder = join(folders.data, 'sandbox')
   await mkdir(folder, { recursive: true })

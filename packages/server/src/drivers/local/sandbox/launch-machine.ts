@@ -17,44 +17,44 @@ import { type MachineUser, makeDiskFolder, writeMachineFiles } from './machine-f
 import { claimUser } from './machine-user.ts'
 
 export interface DiskLimits {
-  /** What one machine may write, at most; less where less is free. */
+  /** The maximum that one machine may write, or less if less is free. */
   readonly bytes: number
-  /** What is not for machines. */
+  /** Disk space that machines must leave free. */
   readonly reservedBytes: number
-  /** Whether machines get disks of that size. Otherwise `MachineWatch` ends those that write more. */
+  /** Whether machines get a disk image of that size. Otherwise `MachineWatch` ends machines that write more. */
   readonly isImage: boolean
 }
 
 export interface SandboxResources {
   readonly directories: HostDirectories
   readonly cgroups: Cgroups
-  /** Who makes the egress sockets, where that is not berth's own user. */
+  /** The user that creates the egress sockets, if it is not berth's own. */
   readonly egressUser: ServiceUser | undefined
   /** Groups that may use the host's GPU. */
   readonly gpuGroups: readonly number[] | undefined
   readonly disk: DiskLimits
   readonly trash: Trash
-  /** How many processes and threads a machine may have for each GiB of its memory. */
+  /** The number of processes and threads that a machine may have for each GiB of its memory. */
   readonly tasksPerGibibyte: number
 }
 
 export interface LaunchOptions extends SandboxResources {
-  /** Its runtime folder exists; nothing else does. */
+  /** Its runtime folder must exist, and nothing else of it. */
   readonly machine: LocalMachine
   readonly spec: MachineSpec
-  /** What runs in the machine. */
+  /** The command to run in the machine. */
   readonly command: readonly string[]
   readonly signal: AbortSignal
 }
 
-/** The user in a machine that has a user namespace: everyone is 1000 there, and berth's own user outside. */
+/** The user of a machine with a user namespace: it is 1000 inside, and berth's own user outside. */
 export const userInNamespace: MachineUser = { uid: 1000, gid: 1000, isHostUser: false }
 
 const gibibyte = 1024 ** 3
-/** On top of the session's own: the agent, the display, and CDP messages of 100 MiB and more on their way. */
+/** In addition to the session's own memory: the agent, the display, and CDP messages of 100 MiB and more in transit. */
 const transitBytes = gibibyte / 2
 
-/** Makes a machine and starts its command. Resolves when the command is on its way; what it comes to, the log tells. */
+/** Builds a machine and starts its command. Resolves when the command is started. Its failures appear in the log. */
 export async function launchMachine(options: LaunchOptions): Promise<ChildProcess> {
   const { machine, spec, directories, cgroups, signal } = options
   const { folders } = machine
@@ -85,7 +85,7 @@ export async function launchMachine(options: LaunchOptions): Promise<ChildProces
   return spawnMachine({ program, args, folders, directories, agentSocket, lifeline })
 }
 
-/** What control groups hold a machine to. */
+/** The limits that control groups enforce. */
 export function limitsOf(memory: BrowserMemory, tasksPerGibibyte = 1024): MachineLimits {
   const gibibytes = Number.parseInt(memory, 10)
   return { memoryBytes: gibibytes * gibibyte + transitBytes, tasks: gibibytes * tasksPerGibibyte }
@@ -116,7 +116,7 @@ interface Spawn {
   readonly lifeline: InheritedSocket
 }
 
-/** Starts the command in a session of its own, with nothing that ties it to this process: a machine outlives its server. */
+/** Starts the command in a new process session, independent of this process: a machine survives its server. */
 function spawnMachine({ program, args, folders, directories, agentSocket, lifeline }: Spawn): ChildProcess {
   const log = openSync(folders.log, 'a', 0o600)
   const info = openSync(folders.sandboxInfo, 'w', 0o600)

@@ -8,24 +8,25 @@ import type { MachineUser } from './machine-files.ts'
 const run = promisify(execFile)
 
 const mebibyte = 1024 ** 2
-/** Chromium starts with some 40 MiB. */
+/** Chromium needs about 40 MiB to start. */
 const smallestDiskBytes = 128 * mebibyte
-/** Of what is free, one session gets at most this share: it cannot take the disk away from all others. */
+/** The largest share of the free space for one session, so that it cannot take the disk away from others. */
 const largestShare = 1 / 4
 
-/** Programs of the system's administration are not in the PATH of every user. */
+/** Administration programs are not in the PATH of every user. */
 const environment = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' }
 
 /*
- * The disk goes with its machine, so nothing has to survive a crash of the host: no journal, no barriers. Tables of
- * inodes are not written in advance, or an image would soon take a sixtieth of its size. Blocks of removed files stay
- * with the image: to give each back would let a machine keep threads of the kernel busy that nobody counts as its own.
+ * The disk is deleted with its machine, so nothing has to survive a crash of the host: no journal, no barriers. Inode
+ * tables are not initialised in advance, because an image would soon take a sixtieth of its size. Blocks of deleted
+ * files stay allocated in the image: with discards, a machine could keep kernel threads busy that are not counted for
+ * it.
  */
 const makeOptions = ['-q', '-F', '-O', '^has_journal', '-m', '0', '-E', 'lazy_itable_init=1,nodiscard']
 const mountOptions = 'loop,noatime,nodev,nosuid,noinit_itable,barrier=0'
 
 /**
- * Makes the file that a machine will have its disk in. It takes space only for what is written: some 2 MiB at first.
+ * Creates the image file for a machine's disk. The file only takes space for what is written, initially about 2 MiB.
  * Resolves with its size.
  */
 export async function makeDiskImage(image: string, wantedBytes: number, reservedBytes: number): Promise<number> {
@@ -42,19 +43,19 @@ export function diskSize(wantedBytes: number, freeBytes: number): number {
   return Math.floor(size / mebibyte) * mebibyte
 }
 
-/** Arguments image, folder, user; then the command that goes on. Its mounts are the machine's own and end with it. */
+/** Arguments: image, folder, user, and then the command to run. The mounts belong to the machine and end with it. */
 const mountDisk = `
 mount -t ext4 -o ${mountOptions} "$1" "$2" && cd "$2" &&
 mkdir -m 700 home run && chown "$3" home run && mkdir -m 1777 tmp tmp/.X11-unix && cd / && shift 3 && exec "$@"`
 
-/** What a command is to be preceded by, within a mount namespace of its own, so that it finds the disk in its folder. */
+/** The prefix for a command in a separate mount namespace that mounts the disk at its folder. */
 export function withDisk({ diskImage, disk }: MachineFolders, { uid, gid }: MachineUser): readonly string[] {
   return ['/bin/sh', '-c', mountDisk, 'berth-machine', diskImage, disk, `${uid}:${gid}`]
 }
 
 /**
- * Says why machines cannot have disks in files on the disk of this folder, or nothing. It takes root, loop devices and
- * mkfs.ext4. A crash may leave something in the folder.
+ * Describes why machines cannot have disk images in this folder, if so. They need root, loop devices and mkfs.ext4. A
+ * crash may leave a file in the folder.
  */
 export async function findDiskImageProblem(folder: string): Promise<string | undefined> {
   if (process.geteuid?.() !== 0) return 'only root can mount a disk from a file'

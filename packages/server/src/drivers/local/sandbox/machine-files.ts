@@ -10,7 +10,7 @@ import type { ServiceUser } from '../../../host/service-user.ts'
 import type { ChromePolicies, MachineSpec } from '../../driver.ts'
 import { type MachineFolders, makeFolder } from '../machine-folders.ts'
 
-/** Paths as the machine sees them. */
+/** Paths inside the machine. */
 export const inMachine = {
   home: '/home/kernel',
   run: '/run/kernel',
@@ -19,17 +19,17 @@ export const inMachine = {
   programs: '/opt/berth/programs',
   agent: '/opt/berth/programs/agent.mjs',
   agentConfig: '/opt/berth/agent.json',
-  /** Programs for apps, each as the npm package of its name. */
+  /** Programs for apps, each under the name of its npm package. */
   appPackages: '/opt/berth/apps/node_modules',
   uv: '/opt/berth/apps/uv',
-  // The binary itself: /usr/bin/chromium is a shell script around it.
+  // The binary itself: /usr/bin/chromium is a shell script that starts it.
   chromium: '/usr/lib/chromium/chromium',
 } as const
 
 export const userName = 'kernel'
 export const hostName = 'berth'
 
-/** Makes the files that the machine can only read. Both folders of the machine exist and are empty. */
+/** Writes the read-only files of the machine. Both folders of the machine exist and are empty. */
 export async function writeMachineFiles(folders: MachineFolders, spec: MachineSpec, user: MachineUser): Promise<void> {
   await settleAll([
     makeFolder(folders.terminals, 0o755),
@@ -39,7 +39,7 @@ export async function writeMachineFiles(folders: MachineFolders, spec: MachineSp
   ])
 }
 
-/** Makes what the machine can write, on a host where it gets no disk of its own. */
+/** Creates the writable files of a machine on a host without disk images. */
 export async function makeDiskFolder(folders: MachineFolders, user: MachineUser): Promise<void> {
   await makeFolder(folders.disk, 0o711)
   await settleAll([
@@ -49,9 +49,11 @@ export async function makeDiskFolder(folders: MachineFolders, user: MachineUser)
   ])
 }
 
-/** Whom a machine's processes run as. */
+/** The user of a machine's processes. */
 export interface MachineUser extends ServiceUser {
-  /** The host's number for it; berth's own where berth is no root and the machine has a user namespace. */
+  /**
+   * Whether it is a separate user of the host. Otherwise it is berth's own user, and the machine has a user namespace.
+   */
   readonly isHostUser: boolean
 }
 
@@ -61,7 +63,7 @@ async function giveTo(user: MachineUser, path: string): Promise<void> {
 
 async function makeTemporaryFolder(path: string): Promise<void> {
   await makeFolder(path, 0o1777)
-  // An X server that does not run as root uses this folder but does not create it.
+  // An X server that does not run as root needs this folder but does not create it.
   await makeFolder(join(path, '.X11-unix'), 0o1777)
 }
 
@@ -82,11 +84,14 @@ async function writeSystemFiles(folder: string, { uid, gid }: MachineUser): Prom
 const policiesFile = 'session.json'
 
 const machinePolicy = {
-  // Chromium's print preview waits for a person, and its page with it. printToPDF is another matter.
+  // Chromium's print preview waits for a person and blocks its page. printToPDF is not affected.
   PrintingEnabled: false,
 }
 
-/** In one turn, so that of two changes neither is lost. Chromium reads every file of the folder: the new one is made beside it. */
+/**
+ * Synchronous, so that concurrent changes are not lost. Chromium reads every file of the folder, so the new file is
+ * written outside of it.
+ */
 export function changePolicies(
   { policies: folder, newPolicies }: MachineFolders,
   change: (policies: ChromePolicies) => ChromePolicies,
@@ -104,7 +109,7 @@ async function writePolicies(folder: string, policy: ChromePolicies): Promise<vo
   await writeReadable(join(folder, policiesFile), JSON.stringify({ ...machinePolicy, ...policy }))
 }
 
-/** For the machine's user, whatever umask berth was started with. */
+/** Readable for the machine's user, whatever umask berth has. */
 async function writeReadable(path: string, text: string): Promise<void> {
   await writeFile(path, text)
   await chmod(path, 0o644)

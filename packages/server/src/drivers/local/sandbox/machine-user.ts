@@ -3,16 +3,16 @@ import { join } from 'node:path'
 import type { ServiceUser } from '../../../host/service-user.ts'
 
 /*
- * When berth is root, each machine runs under a user of the host that no other live machine has. A claim is a link in
- * a folder that all berths of this host share: its name is the user, its target the machine's runtime folder. A link
- * is made with its target in one step, so that at no moment a claim exists without its owner.
+ * When berth is root, each machine runs as a user of the host that no other running machine has. A claim is a link in a
+ * folder that all berths of this host share: its name is the user, its target the machine's runtime folder. A link is
+ * created with its target in one step, so a claim never exists without its owner.
  */
 const claimsFolder = '/run/berth/users'
 const usersPerHost = 65_536
 
-/** Above the users that systemd, containers and directories of people give out. */
+/** Above the users that systemd, containers and directory services assign. */
 const firstUser = 1_900_000_000
-/** In a container whose users end at 65,535: above the people, below what systemd gives out. */
+/** In a container with users up to 65,535: above those of people, below those of systemd. */
 const firstUserOfContainer = 30_000
 const usersPerContainer = 20_000
 
@@ -28,14 +28,14 @@ export async function claimUser(machineRuntimeFolder: string): Promise<ServiceUs
   }
 }
 
-/** Gives back what the machine has claimed; nothing is fine. No process of that user may be left. */
+/** Releases the machine's claim, if it has one. No process of that user may be left. */
 export async function releaseUser(machineRuntimeFolder: string): Promise<void> {
   for (const [link, owner] of await listClaims()) {
     if (owner === machineRuntimeFolder) await unlinkClaim(link)
   }
 }
 
-/** Gives back the claims of machines whose folders somebody has removed by hand. */
+/** Releases the claims of machines whose folders were removed manually. */
 export async function releaseOrphanedUsers(): Promise<void> {
   for (const [link, owner] of await listClaims()) {
     const exists = await stat(owner).then(
@@ -51,7 +51,7 @@ export interface UserRange {
   readonly count: number
 }
 
-/** Reads `/proc/self/uid_map`: lines of first user inside, first user outside, count. */
+/** Parses `/proc/self/uid_map`: lines with the first user inside, the first user outside and the count. */
 export function userRange(uidMap: string): UserRange {
   const lines = uidMap
     .trim()
@@ -70,7 +70,7 @@ function smallestFree({ first, count }: UserRange, taken: ReadonlySet<string>): 
   return undefined
 }
 
-/** Of two that want the same user, only one can make the link. */
+/** Of two concurrent claims of a user, only one can create the link. */
 async function claim(uid: number, owner: string): Promise<boolean> {
   try {
     await symlink(owner, join(claimsFolder, String(uid)))
@@ -85,7 +85,7 @@ async function listClaims(): Promise<readonly (readonly [link: string, owner: st
   const names = await readdir(claimsFolder).catch(() => [])
   const claims = names.map(async (name) => {
     const link = join(claimsFolder, name)
-    // Another berth may take its link away meanwhile.
+    // Another berth may remove its link meanwhile.
     const owner = await readlink(link).catch(() => undefined)
     return owner === undefined ? [] : [[link, owner] as const]
   })

@@ -13,7 +13,7 @@ interface Call {
   readonly args?: readonly number[]
 }
 
-/** Runs the program as the kernel does, for the few instructions that it is made of. */
+/** Interprets the program like the kernel, for the few instructions that it uses. */
 function verdict(name: 'x64' | 'arm64', { architecture = architectureIds[name], number, args = [] }: Call): number {
   const program = seccompFilter(name)
   assert.ok(program)

@@ -2,14 +2,14 @@ import { constants } from 'node:os'
 import { allowed, forbidden, type Numbers } from './system-calls.ts'
 
 /*
- * The system calls that a machine may use. Chromium's own sandbox needs to make user, pid and network namespaces
- * and to chroot, so these stay allowed; what a user namespace would open beyond them (mounts, packet filters, keys) is
- * refused, since most escapes from user namespaces went through there. What is not known to be needed is refused too. A
- * refusal is an error code, not the end of the process: programs that merely try get by.
+ * Filters the system calls of a machine. Chromium's own sandbox needs user, pid and network namespaces and chroot, so
+ * these stay allowed. Other features of a user namespace (mounts, packet filters, keys) are denied, because most
+ * escapes from user namespaces used them. Calls without a known need are denied too. A denied call returns an error
+ * code instead of ending the process, so programs that only probe for a feature continue.
  */
 
 interface Architecture {
-  /** As the kernel names it to a filter: `AUDIT_ARCH_…`. */
+  /** The architecture in the kernel's filters: `AUDIT_ARCH_…`. */
   readonly id: number
   readonly column: 0 | 1
 }
@@ -27,21 +27,31 @@ const socketpair: Numbers = [53, 199]
 const setsockopt: Numbers = [54, 208]
 const personality: Numbers = [135, 92]
 
-/** CLONE_NEWTIME, NEWNS, NEWCGROUP, NEWUTS and NEWIPC. NEWTIME shares its bit with clone's exit signal, which is no matter. */
+/**
+ * CLONE_NEWTIME, NEWNS, NEWCGROUP, NEWUTS and NEWIPC. NEWTIME shares its bit with clone's exit signal, which does no
+ * harm.
+ */
 const forbiddenNamespaces = 0x0000_0080 | 0x0002_0000 | 0x0200_0000 | 0x0400_0000 | 0x0800_0000
-/** TIOCSTI and TIOCLINUX type into a terminal on somebody else's behalf. */
+/** TIOCSTI and TIOCLINUX inject input into a terminal. */
 const forbiddenTerminalRequests = [0x5412, 0x541c]
-/** UNIX, INET and INET6. Others are old, or know no network namespaces: VSOCK speaks to the host of a virtual machine. */
+/**
+ * UNIX, INET and INET6. Others are obsolete or ignore network namespaces: VSOCK reaches the host of a virtual machine.
+ */
 const allowedSocketFamilies = [1, 2, 10]
 const unixFamily = 1
 const netlinkFamily = 16
-/** NETLINK_ROUTE and NETLINK_KOBJECT_UEVENT: what networks and devices there are. The packet filter is one of the others. */
+/**
+ * NETLINK_ROUTE and NETLINK_KOBJECT_UEVENT, which report networks and devices. The packet filter uses another protocol.
+ */
 const allowedNetlinkProtocols = [0, 15]
-/** SOL_IP and SOL_IPV6, and what replaces tables and counters of ip, ip6, arp and bridge filters there. */
+/** SOL_IP and SOL_IPV6, with the options that replace tables and counters of ip, ip6, arp and bridge filters. */
 const packetFilterLevels = [0, 41]
 const packetFilterOptions = [64, 65, 96, 97, 128, 129]
 
-/** The ordinary ones of 64-bit and 32-bit Linux, with and without an old kernel's name; the last one asks. */
+/**
+ * The ordinary ones of 64-bit and 32-bit Linux, with and without the name of an old kernel. The last one queries the
+ * current one.
+ */
 const allowedPersonalities = [0, 8, 0x2_0000, 0x2_0008, 0xffff_ffff]
 
 const load = 0x20
@@ -57,20 +67,20 @@ const refuseWith = (errno: number) => 0x0005_0000 | errno
 
 const numberOffset = 0
 const architectureOffset = 4
-/** The lower half of an argument: the kernel ignores the upper half of all that are looked at here. */
+/** The lower half of an argument. The kernel ignores the upper half of every argument that is checked here. */
 const argumentOffset = (index: number) => 16 + 8 * index
-/** Marks the calls of x32, a second table of x64 that repeats the first. */
+/** Marks the calls of x32, a second table of x64 that repeats the first one. */
 const x32Bit = 0x4000_0000
 
 interface Instruction {
   readonly code: number
   readonly value: number
-  /** Instructions to pass over when the condition holds, and when it does not. */
+  /** The number of instructions to skip when the condition is true or false. */
   readonly ifTrue?: number
   readonly ifFalse?: number
 }
 
-/** The filter as a program for the kernel, or undefined for an architecture whose calls are not known here. */
+/** The filter as a program for the kernel. Undefined for an architecture whose calls are not known here. */
 export function seccompFilter(name: NodeJS.Architecture): Uint8Array<ArrayBuffer> | undefined {
   const architecture = architectures[name]
   return architecture && assemble(filterOf(architecture))
@@ -83,7 +93,7 @@ function filterOf({ id, column }: Architecture): readonly Instruction[] {
   const { EPERM, ENOSYS, EAFNOSUPPORT } = constants.errno
   return [
     { code: load, value: architectureOffset },
-    // Another architecture has other numbers for the same calls, and would pass every rule below.
+    // Another architecture numbers the same calls differently and would pass every rule below.
     { code: jumpIfEqual, value: id, ifTrue: 1 },
     { code: finish, value: killProcess },
     { code: load, value: numberOffset },
@@ -145,7 +155,7 @@ const refusePacketFilters: readonly Instruction[] = [
   { code: finish, value: allow },
 ]
 
-/** Runs the body, which has to finish, when the loaded value is the wanted one; passes over it otherwise. */
+/** Runs the body, which must return, if the loaded value equals `value`. Otherwise skips it. */
 function when(value: number, body: readonly Instruction[]): readonly Instruction[] {
   return [{ code: jumpIfEqual, value, ifFalse: body.length }, ...body]
 }

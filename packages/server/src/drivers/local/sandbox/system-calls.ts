@@ -1,19 +1,19 @@
-/** A system call’s number; some calls are of one architecture only. */
+/** The number of a system call on each architecture. Some calls exist on only one of them. */
 export type Numbers = readonly [x64: number | undefined, arm64: number | undefined]
 
-/** Refused with EPERM: known to be dangerous, and to programs that expect an answer as of a user without rights. */
+/** Denied with EPERM: dangerous calls whose callers expect the error of an unprivileged user. */
 export const forbidden: Readonly<Record<string, Numbers>> = {
-  // Other processes, also those that share the machine's user.
+  // Access to other processes, including those of the same user.
   ptrace: [101, 117],
   process_vm_readv: [310, 270],
   process_vm_writev: [311, 271],
   process_madvise: [440, 440],
   pidfd_getfd: [438, 438],
-  // Keyrings belong to a user of the host and know no namespaces.
+  // Keyrings belong to a user of the host and ignore namespaces.
   add_key: [248, 217],
   request_key: [249, 218],
   keyctl: [250, 219],
-  // Mounts, in whatever namespace.
+  // Mounts, in any namespace.
   mount: [165, 40],
   umount2: [166, 39],
   pivot_root: [155, 41],
@@ -25,15 +25,15 @@ export const forbidden: Readonly<Record<string, Numbers>> = {
   fspick: [433, 433],
   mount_setattr: [442, 442],
   setns: [308, 268],
-  // Files by handle, past every mount.
+  // Files by handle, which bypass mounts.
   open_by_handle_at: [304, 265],
-  // Large parts of the kernel that a browser has no use for.
+  // Large parts of the kernel that a browser does not need.
   bpf: [321, 280],
   perf_event_open: [298, 241],
   userfaultfd: [323, 282],
   fanotify_init: [300, 262],
   lookup_dcookie: [212, 18],
-  // The host as a whole; the kernel asks for capabilities too, which nothing in a machine has.
+  // The host as a whole. The kernel also requires capabilities, which nothing in a machine has.
   acct: [163, 89],
   reboot: [169, 142],
   swapon: [167, 224],
@@ -59,10 +59,10 @@ export const forbidden: Readonly<Record<string, Numbers>> = {
 }
 
 /**
- * Allowed whatever their arguments, each with its numbers on x64 and arm64. All others are refused with ENOSYS, as if the
- * kernel did not have them: callers then take the older way, and what later kernels bring is not open by itself. Left out
- * on purpose are clone3, whose flags are in memory where a filter cannot look (glibc then calls clone), io_uring, secret
- * memory, kcmp, and the placement of memory on the host's processors.
+ * Allowed with any arguments, each with its numbers on x64 and arm64. All others are denied with ENOSYS, as if the
+ * kernel lacked them: callers then fall back to an older call, and calls of future kernels are denied by default.
+ * Deliberately missing are clone3, whose flags are in memory that a filter cannot read (glibc then uses clone),
+ * io_uring, secret memory, kcmp, and memory placement on the host's processors.
  */
 const allowedTable = `
 read 0 63, write 1 64, open 2 -, close 3 57, stat 4 -, fstat 5 80, lstat 6 -, poll 7 -, lseek 8 62, mmap 9 222,

@@ -54,13 +54,13 @@ interface BuildRunnerOptions {
   readonly findRoom: (except: string) => Promise<string | undefined>
   readonly jobs: JobQueue
   readonly serverId: string
-  /** Ends the machines of deployments that serve nothing any more, when they have nothing to do. */
+  /** Ends the machine of a deployment that serves no more apps, when it is idle. */
   readonly retire: (id: DeploymentId) => void
   readonly clock: Clock
   readonly logger: Logger
 }
 
-/** Builds deployments, each in a machine of its own. One that a killed server has begun is begun again. */
+/** Builds deployments, each in a separate machine. A build of a killed server is restarted. */
 export class BuildRunner {
   readonly #options: BuildRunnerOptions
 
@@ -68,7 +68,7 @@ export class BuildRunner {
     this.#options = options
   }
 
-  /** `wait`: that of a build for which another server had no room. */
+  /** `wait` is set for a build that another server had no room for. */
   async run(id: DeploymentId, jobSignal: AbortSignal, wait?: BuildWait): Promise<void> {
     const { deployments, logs, jobs, clock } = this.#options
     const deployment = await deployments.claim(id, clock.now())
@@ -132,14 +132,14 @@ export class BuildRunner {
     } else if (published) logs.notify(id)
   }
 
-  /** Starts a machine with all that the invocations of a deployment need. */
+  /** Starts a machine with everything that the invocations of a deployment need. */
   async prepare(id: DeploymentId): Promise<PreparedMachine> {
     const { deployments, environment } = this.#options
     const deployment = await deployments.get(id)
     const signal = AbortSignal.timeout(prepareLimitMilliseconds)
     const { entrypoint } = deployment
     const code = environment.of(deployment).then((variables) => ({ entrypoint, environment: variables }))
-    code.catch(() => {}) // It is waited for when there is a machine.
+    code.catch(() => {}) // Awaited when the machine has started.
     const machine = await this.#options.startMachine(signal)
     try {
       const [waiting] = await settleAll([
@@ -155,7 +155,7 @@ export class BuildRunner {
     }
   }
 
-  /** Of a repository, in the state of its first fetch. Nothing where there is something already. */
+  /** Fetches the source from its repository. Returns the stored source if an earlier attempt has fetched it. */
   async #fetchSource(
     machine: AppMachine,
     { id, project_id: projectId, entrypoint, ...source }: StoredDeployment,
@@ -179,13 +179,13 @@ export class BuildRunner {
     return kept.blob
   }
 
-  /** The process that the first invocation waits for, where it need not wait for the files. */
+  /** Starts the process for the first invocation early, if it does not need the files yet. */
   async #spawnEarly(machine: AppMachine, code: AppCode, signal: AbortSignal): Promise<AppProcess | undefined> {
     if (!startsWithoutFiles(code.entrypoint, code.environment)) return undefined
     return AppProcess.spawn(machine.operations, code, signal)
   }
 
-  /** Puts the source where the machine expects its app. */
+  /** Unpacks the source where the machine expects its app. */
   async #unpackSource(
     machine: AppMachine,
     { project_id: projectId, source_blob: blob }: Pick<StoredDeployment, 'project_id' | 'source_blob'>,
@@ -205,7 +205,7 @@ export class BuildRunner {
     await operations.writeFile(inMachine.dependencies, await this.#options.blobs.read(projectId, blob), signal)
   }
 
-  /** Over the source, which may contain some of its own. */
+  /** Unpacked over the source, which may contain some dependencies itself. */
   async #unpackDependencies(
     { operations }: AppMachine,
     { dependencies_blob: blob, entrypoint }: StoredDeployment,
@@ -239,7 +239,7 @@ export class BuildRunner {
       const request = { command, args, cwd: inMachine.app, env: { ...path, ...addresses, ...env } }
       const exitCode = await runProgram(machine.operations, request, log, signal)
       if (exitCode === 0) continue
-      throw new NotInstallable(`The dependencies could not be installed: ${title} ended with ${exitCode}.`)
+      throw new NotInstallable(`The dependencies could not be installed: ${title} failed with exit code ${exitCode}.`)
     }
     await this.#keepDependencies(machine, deployment, plan.key, signal)
   }
@@ -259,7 +259,8 @@ export class BuildRunner {
       () => {},
       signal,
     )
-    if (exitCode !== 0) throw new NotInstallable('What was installed does not fit on the disk twice.')
+    if (exitCode !== 0)
+      throw new NotInstallable('The installed dependencies leave too little space on the disk to store them.')
     const packed = await operations.readFile(inMachine.dependencies, signal)
     const limited = compose(packed, limitBytes(maxDependencyBytes, tooLarge))
     const blob = await blobs.write('dependencies', projectId, limited)
@@ -287,18 +288,18 @@ export class BuildRunner {
     logs.notify(id)
   }
 
-  /** What its owner may know. */
+  /** The reason in terms that its owner may see. */
   #reasonOf(error: unknown, deploymentId: DeploymentId): string {
     if (isOwners(error) || error instanceof AgentRefusal || error instanceof BerthError) return error.message
     if (error instanceof Error && [tooLarge, largeRepository].includes(error.message)) return error.message
     this.#options.logger.error({ err: error, deploymentId }, 'a deployment could not be built')
-    return 'The build failed for a reason that lies with this service.'
+    return 'The build failed because of a problem of this service.'
   }
 }
 
 type OnLine = (line: string) => void
 
-/** What the code of the app, or of its dependencies, has done. */
+/** Whether the code of the app or of its dependencies caused the error. */
 function isOwners(error: unknown): error is AppFailure | NotInstallable {
   return error instanceof AppFailure || error instanceof NotInstallable
 }

@@ -3,10 +3,10 @@ import type { InstallPlan, Manifests } from './install-step.ts'
 import { nodeManifestNames, planNodeInstall } from './plan-node-install.ts'
 import { planPythonInstall, pythonManifestNames } from './plan-python-install.ts'
 
-/** What this host installs with. */
+/** The package managers of this host. */
 export interface InstallTools {
   readonly npmVersion: string
-  /** Absent where setup could not install it. */
+  /** Absent if setup could not install it. */
   readonly uvVersion: string | undefined
 }
 
@@ -19,7 +19,7 @@ export function manifestNamesOf(entrypoint: string): readonly string[] {
   return manifestNames[runtimeOf(entrypoint)]
 }
 
-/** How the dependencies of an app are installed; nothing for an app that names none. */
+/** How to install the dependencies of an app. Undefined if it declares none. */
 export function planInstall(entrypoint: string, manifests: Manifests, tools: InstallTools): InstallPlan | undefined {
   return runtimeOf(entrypoint) === 'python'
     ? planPythonInstall(manifests, tools.uvVersion)

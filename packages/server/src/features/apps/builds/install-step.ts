@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 
-/** The files of an app that say what to install, as far as they are there. */
+/** The files of an app that define its dependencies, if they exist. */
 export type Manifests = Readonly<Record<string, Buffer | undefined>>
 
 export interface InstallStep {
-  /** What the log tells of it. */
+  /** The title in the log. */
   readonly title: string
   readonly command: string
   readonly args: readonly string[]
@@ -12,16 +12,16 @@ export interface InstallStep {
 }
 
 export interface InstallPlan {
-  /** Run in the folder of the app, one after the other. */
+  /** Run one after another in the folder of the app. */
   readonly steps: readonly InstallStep[]
-  /** What is installed is the same for the same key. Absent: it may be different each time. */
+  /** Equal keys install the same packages. Absent if the result may differ each time. */
   readonly key: string | undefined
 }
 
-/** An app that cannot be installed. The message is for its owner. */
+/** The app cannot be installed. The message is for its owner. */
 export class NotInstallable extends Error {}
 
-/** Of everything that decides what is installed. */
+/** A hash of everything that determines what is installed. */
 export function installKey(parts: readonly string[], manifests: Manifests): string {
   const hash = createHash('sha256')
   const add = (part: string | Buffer) => hash.update(`${part.length}\n`).update(part)

@@ -3,25 +3,28 @@ import { type InstallPlan, type InstallStep, installKey, type Manifests, NotInst
 
 interface PackageManager {
   readonly locks: readonly string[]
-  /** As the package of npm, in the version that the lock file asks for. */
+  /** The npm package of the package manager, in the version that the lock file requires. */
   readonly package: (lock: string) => string
-  /** In the folder of packages. Absent: the one of its name. */
+  /** The program in the folder of packages. Defaults to the name. */
   readonly program?: string
   readonly args: (lock: string) => readonly string[]
   readonly env?: Readonly<Record<string, string>>
 }
 
-/** Bun's own package chooses one of these by an install script, which npm does not run. The first runs on every processor. */
+/**
+ * Bun's own package selects one of these with an install script, which npm does not run. The first one works on every
+ * processor.
+ */
 const bunProcessor = process.arch === 'x64' ? 'x64-baseline' : 'aarch64'
 
-/** In the order in which their lock files count, where an app has several and does not name one. */
+/** In order of precedence, for an app with several lock files that names no package manager. */
 const managers: Readonly<Record<string, PackageManager>> = {
   npm: { locks: ['npm-shrinkwrap.json', 'package-lock.json'], package: () => 'npm', args: () => ['ci'] },
   pnpm: {
     locks: ['pnpm-lock.yaml'],
     package: (lock) => `pnpm@${pnpmVersion(lock)}`,
     args: () => ['install', '--frozen-lockfile'],
-    // Without a terminal it does not ask. The store would count twice.
+    // Without a terminal it does not prompt. The store would be counted twice.
     env: { CI: 'true', npm_config_store_dir: '/tmp/pnpm-store', npm_config_manage_package_manager_versions: 'false' },
   },
   bun: {
@@ -39,7 +42,7 @@ const managers: Readonly<Record<string, PackageManager>> = {
       ...(isClassicYarn(lock) ? ['--frozen-lockfile', '--non-interactive'] : ['--immutable']),
     ],
     env: {
-      // Node.js finds packages in folders alone; the version is the one that is installed here.
+      // Node.js only finds packages in folders. The version is the one installed here.
       YARN_NODE_LINKER: 'node-modules',
       YARN_IGNORE_PATH: '1',
       YARN_CACHE_FOLDER: '/tmp/yarn-cache',
@@ -60,7 +63,7 @@ export const nodeManifestNames = [
   ...settingNames,
 ]
 
-/** By the lock file's own package manager. All but npm itself are installed by npm first, in the machine of the build. */
+/** Uses the package manager of the lock file. npm installs all others first, in the machine of the build. */
 export function planNodeInstall(manifests: Manifests, npmVersion: string): InstallPlan | undefined {
   const manifest = manifests['package.json']
   if (!manifest) return undefined
@@ -69,8 +72,8 @@ export function planNodeInstall(manifests: Manifests, npmVersion: string): Insta
   const name = chooseManager(manifests, named)
   const lockName = managers[name]?.locks.find((lock) => manifests[lock])
   const lock = lockName === undefined ? undefined : manifests[lockName]?.toString()
-  // Scripts of the app itself may do anything with its source, which is no part of the key.
-  // Neither is a folder of it, which all but npm copy.
+  // Scripts of the app may do anything with its source, which is not part of the key. The same applies to a local
+  // folder, which all managers except npm copy.
   const copiesFolders = name !== 'npm' && /\b(file|directory|portal):/.test(lock ?? '')
   const isSame =
     lock !== undefined && !workspaces && !copiesFolders && !scripts.some((script) => ownScripts.includes(script))
@@ -108,12 +111,12 @@ function chooseManager(manifests: Manifests, named: string): string {
 
 function ofVersion(packageSpec: string, version: string): string {
   if (!/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version)) {
-    throw new NotInstallable('package.json: packageManager must name an exact version, as pnpm@10.1.0.')
+    throw new NotInstallable('package.json: packageManager must have an exact version, such as pnpm@10.1.0.')
   }
   return packageSpec.replace(/(?!^)@[^@]*$/, `@${version}`)
 }
 
-/** Newer ones do not read the lock files of older ones. */
+/** Newer versions cannot read older lock files. */
 function pnpmVersion(lock: string): string {
   const version = /^lockfileVersion:\s*'?(\d+)/m.exec(lock)?.[1]
   if (version === '9') return '10'

@@ -12,7 +12,7 @@ const limitMilliseconds = 20_000
 type Variables = Readonly<Record<string, string>>
 
 /**
- * Where npm and pip of the operator get packages from, as variables for the package managers in a machine. Credentials
+ * The registries that npm and pip of the operator use, as variables for the package managers in a machine. Credentials
  * stay on the host.
  */
 export class RegistrySettings {
@@ -37,7 +37,7 @@ async function outputOf(program: string, args: readonly string[]): Promise<strin
   return (await promisify(execFile)(program, [...args], { cwd: '/', timeout: limitMilliseconds })).stdout
 }
 
-/** Only the addresses. */
+/** Returns only the addresses. */
 export function registriesIn(config: Readonly<Record<string, unknown>>): Variables {
   const registries = Object.entries(config).flatMap(([key, value]) => {
     const isRegistry = key === 'registry' || /^@[^:]+:registry$/.test(key)
@@ -47,12 +47,12 @@ export function registriesIn(config: Readonly<Record<string, unknown>>): Variabl
   const [, main] = registries.find(([name]) => name === 'npm_config_registry') ?? []
   return {
     ...Object.fromEntries(registries),
-    // Newer releases of yarn read nothing of npm's.
+    // Newer versions of yarn ignore npm's settings.
     ...(main && { YARN_NPM_REGISTRY_SERVER: main, YARN_UNSAFE_HTTP_WHITELIST: new URL(main).hostname }),
   }
 }
 
-/** Lines as `global.index-url='https://…'`. Those of the environment count more than those of files. */
+/** Lines such as `global.index-url='https://…'`. Those of the environment take precedence over those of files. */
 export function indexesIn(config: string): Variables {
   const settingOf = (name: string) => {
     const lines = [...config.matchAll(new RegExp(`^(\\S+)\\.${name}='(.*)'$`, 'gm'))]

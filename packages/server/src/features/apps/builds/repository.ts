@@ -11,7 +11,7 @@ import { NotInstallable } from './install-step.ts'
 export interface Repository {
   readonly url: string
   readonly ref: string
-  /** A folder of it. Absent: all of it. */
+  /** A folder of the repository. When absent, the whole repository. */
   readonly path: string | undefined
   readonly token: string | undefined
 }
@@ -20,7 +20,7 @@ export function tokenContext(id: DeploymentId): string {
   return `repository token ${id}`
 }
 
-/** Nothing but a repository of the host that the operator has named: no other protocol, port or credentials. */
+/** Accepts only a repository on the host that the operator configured: no other protocol, port or credentials. */
 export function checkRepositoryUrl(text: string, gitHubUrl: string): string {
   const url = URL.parse(text)
   const { origin } = new URL(gitHubUrl)
@@ -28,12 +28,13 @@ export function checkRepositoryUrl(text: string, gitHubUrl: string): string {
   if (isPlain && url.origin === origin && /^\/[\w.-]+\/[\w.-]+\/?$/.test(url.pathname)) {
     return url.href.replace(/\/$/, '')
   }
-  throw new BerthError('bad_request', { reason: `source.url: must be a repository, as ${origin}/owner/name.` })
+  throw new BerthError('bad_request', { reason: `source.url: must be a repository such as ${origin}/owner/name.` })
 }
 
 /*
- * Nothing is checked out: hooks, filters and links of the repository do nothing. What leads out of the archive is refused
- * with it. A submodule is a link to a commit of another repository, which packs as an empty folder.
+ * Nothing is checked out, so hooks, filters and links of the repository have no effect. Members that lead out of the
+ * archive are rejected when it is read. A submodule is a reference to a commit of another repository and becomes an
+ * empty folder.
  */
 const maxListBytes = 64 * 1024
 const fetchAndPack = `
@@ -42,7 +43,7 @@ git fetch --quiet --depth=1 --no-tags --no-recurse-submodules --end-of-options "
 { git ls-tree -r -z "FETCH_HEAD$SUBFOLDER" | grep -z '^160000 ' | head -c ${maxListBytes} > "$SUBMODULES"; } &&
 git archive --format=zip -o "$ARCHIVE" "FETCH_HEAD$SUBFOLDER" && cd / && rm -rf "$FOLDER"`
 
-/** Packs the commit that the reference names, in the machine and with its way out. Says where the archive is. */
+/** Packs the commit of the reference, in the machine and through its network. Returns the path of the archive. */
 export async function packRepository(
   { operations }: AppMachine,
   { url, ref, path, token }: Repository,
@@ -69,12 +70,12 @@ export async function packRepository(
       GIT_CONFIG_VALUE_0: `Authorization: Basic ${credentials}`,
     }),
   }
-  // The other side may answer with what it was sent.
+  // The server may echo what it received.
   const onSafeLine = (line: string) => onLine(token ? hide(line, [token, credentials ?? '']) : line)
   const request = { command: '/bin/sh', args: ['-c', fetchAndPack], env }
   const exitCode = await runProgram(operations, request, onSafeLine, signal)
   if (exitCode !== 0) {
-    throw new NotInstallable(`source: the repository could not be fetched: git ended with ${exitCode}.`)
+    throw new NotInstallable(`source: the repository could not be fetched: git failed with exit code ${exitCode}.`)
   }
   const submodules = submodulesIn(await text(await operations.readFile(inMachine.submodules, signal)))
   if (submodules.length === 0) return inMachine.sourceArchive
@@ -83,7 +84,7 @@ export async function packRepository(
   )
 }
 
-/** The paths of a listing of git, each with its mode and commit before it. */
+/** The submodules in a listing of git, where each path follows its mode and commit. */
 function submodulesIn(listing: string): readonly string[] {
   return listing.split('\0').flatMap((entry) => entry.split('\t').slice(1, 2))
 }

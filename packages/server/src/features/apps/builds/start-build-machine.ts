@@ -3,16 +3,16 @@ import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { BuildWait } from '../../../jobs/declared-jobs.ts'
 import { type AppMachine, isLackOfRoom, waitsForRoom } from '../machines/app-machine.ts'
 
-/** How long a build waits for room, on all servers together; the rest of its time is for the work. */
+/** How long a build waits for room, on all servers together. The rest of its time is for the work. */
 const roomLimitMilliseconds = 4 * 60_000
 const firstPauseMilliseconds = 500
 const longestPauseMilliseconds = 5_000
-/** What servers tell of their room is some seconds old: a build that comes from another one is not given away at once. */
+/** Reports about room are some seconds old, so a build from another server stays here for a while. */
 const stayMilliseconds = 10_000
 
 interface StartOptions {
   readonly startMachine: (signal: AbortSignal) => Promise<AppMachine>
-  /** Another server that has told of room. */
+  /** Finds another server that reported room. */
   readonly findRoom: () => Promise<string | undefined>
   readonly serverId: string
   readonly clock: Clock
@@ -20,7 +20,7 @@ interface StartOptions {
   readonly signal: AbortSignal
 }
 
-/** This server has no room for the build, and another one has. */
+/** This server has no room for the build, but another one has. */
 export class RoomElsewhere extends Error {
   readonly wait: BuildWait
 
@@ -30,7 +30,7 @@ export class RoomElsewhere extends Error {
   }
 }
 
-/** Starts the machine of a build. Where its host is full, the build waits for whichever server has room first. */
+/** Starts the machine of a build. On a full host, the build waits for the first server with room. */
 export async function startBuildMachine(options: StartOptions, earlier: BuildWait | undefined): Promise<AppMachine> {
   const { startMachine, findRoom, serverId, clock, log, signal } = options
   const begin = clock.now().getTime()

@@ -7,7 +7,7 @@ import { listLfsPointers } from './git-lfs-pointers.ts'
 const archiveLimits = { maxEntries: 50_000, maxUnpackedBytes: 1024 ** 3 }
 
 export interface SourceFields {
-  /** Of the entrypoint and of the archive, as its owner knows them. */
+  /** The names of the entrypoint and the archive in the request. */
   readonly entrypoint: string
   readonly archive: string
 }
@@ -17,7 +17,7 @@ export async function checkSource(path: string, entrypoint: string, fields: Sour
   try {
     await using archive = await Archive.open(path, archiveLimits)
     if (!archive.entries.some((entry) => entry.path === entrypoint && entry.kind === 'file')) {
-      const reason = `${fields.entrypoint}: the ${fields.archive === 'file' ? 'archive' : 'repository'} holds no file ${entrypoint}.`
+      const reason = `${fields.entrypoint}: the ${fields.archive === 'file' ? 'archive' : 'repository'} contains no file ${entrypoint}.`
       throw new BerthError('bad_request', { reason })
     }
     await archive.verify()
@@ -28,7 +28,7 @@ export async function checkSource(path: string, entrypoint: string, fields: Sour
   }
 }
 
-/** An app must not find a pointer where its file should be. */
+/** The app would find a pointer instead of the file. */
 async function refusePointers(archive: Archive): Promise<void> {
   const pointers = await listLfsPointers(archive)
   if (pointers.length === 0) return

@@ -24,16 +24,16 @@ interface DeploymentServiceOptions {
   readonly blobs: AppBlobs
   readonly environment: AppEnvironment
   readonly secrets: ProjectSecrets
-  /** Where repositories are. */
+  /** The host of repositories. */
   readonly gitHubUrl: string
   readonly logs: AppLogs
   readonly jobs: JobQueue
-  /** Ends the machine of the deployment when it has nothing to do. */
+  /** Ends the machine of the deployment when it is idle. */
   readonly retire: (id: DeploymentId) => void
   readonly clock: Clock
 }
 
-/** The deployments of a project, and the apps that they serve. */
+/** The deployments of a project and the apps that they serve. */
 export class DeploymentService {
   readonly #options: DeploymentServiceOptions
 
@@ -84,7 +84,7 @@ export class DeploymentService {
     return { ...repository, source_checksum: checksum, source_blob: blob }
   }
 
-  /** The build fetches it. */
+  /** The build fetches the repository. */
   async #describe(
     projectId: ProjectId,
     id: DeploymentId,

@@ -11,7 +11,7 @@ import type { JobQueue } from '../../../jobs/job-runner.ts'
 
 export type StoredDeployment = Selectable<DeploymentTable>
 export type StoredAppVersion = Selectable<AppVersionTable>
-/** A version with what its record tells of its deployment. */
+/** A version with the fields of its deployment that its record shows. */
 export type ListedAppVersion = StoredAppVersion & Pick<StoredDeployment, 'env_names'>
 
 export interface DeploymentFilter {
@@ -42,7 +42,10 @@ export class DeploymentStore {
     this.#database = database
   }
 
-  /** With the job that builds it. Those of one project wait for each other, so that no two take the last place. */
+  /**
+   * Inserts the deployment with its build job. Inserts of one project wait for each other, so that no two take the last
+   * free slot.
+   */
   async insert(row: Insertable<DeploymentTable>, limit: number, jobs: JobQueue): Promise<StoredDeployment> {
     return this.#database.transaction().execute(async (database) => {
       await sql`select pg_advisory_xact_lock(hashtextextended(${`deployments of ${row.project_id}`}, 0))`.execute(
@@ -92,7 +95,7 @@ export class DeploymentStore {
     return newestPage(query, page)
   }
 
-  /** Begins to build, or begins again. Nothing when there is nothing to build any more. */
+  /** Starts or restarts the build. Undefined if there is nothing left to build. */
   async claim(id: DeploymentId, now: Date): Promise<StoredDeployment | undefined> {
     return this.#database
       .updateTable('deployments')
@@ -103,7 +106,7 @@ export class DeploymentStore {
       .executeTakeFirst()
   }
 
-  /** Has whichever server comes first build it. This attempt does not count, because nothing was begun. */
+  /** Lets the first available server build it. This attempt is not counted, because nothing was started. */
   async handOn(id: DeploymentId, wait: BuildWait, jobs: JobQueue): Promise<void> {
     await this.#database.transaction().execute(async (database) => {
       const waiting = await database
@@ -114,13 +117,13 @@ export class DeploymentStore {
         .returning('id')
         .executeTakeFirst()
       if (!waiting) return
-      // This server asks for the next job at once; the others need a moment to come first.
+      // This server requests its next job immediately, so the delay lets others take it first.
       const options = { transaction: database, startAfterSeconds: 1 }
       await jobs.enqueue(buildDeployment, { deploymentId: id, wait }, options)
     })
   }
 
-  /** Says whether it is still being built. */
+  /** Whether it is still being built. */
   async isBuilding(id: DeploymentId): Promise<boolean> {
     const found = await this.#database
       .selectFrom('deployments')
@@ -132,8 +135,8 @@ export class DeploymentStore {
   }
 
   /**
-   * The key of the deployment, sealed, which is made with the first use. Of two first uses one makes it, and a key exists
-   * only together with its deployment's row.
+   * The encrypted key of the deployment, created at the first use. Of two concurrent first uses, one creates it. A key
+   * exists only together with the row of its deployment.
    */
   async takeKey(id: DeploymentId, make: (database: Database) => Promise<DeploymentKey>): Promise<Buffer> {
     return this.#database.transaction().execute(async (database) => {
@@ -154,7 +157,7 @@ export class DeploymentStore {
     })
   }
 
-  /** What was fetched for it. Nothing needs the token any more. */
+  /** Stores the fetched source. The token is not needed any more. */
   async setSource(id: DeploymentId, { checksum, blob }: { checksum: string; blob: string }): Promise<void> {
     await this.#database
       .updateTable('deployments')
@@ -164,7 +167,7 @@ export class DeploymentStore {
       .execute()
   }
 
-  /** What deployments of the same organization have installed for the same lock file. */
+  /** Dependencies that deployments of the same organization have installed for the same lock file. */
   async findDependencies(projectId: ProjectId, key: string): Promise<string | undefined> {
     const found = await this.#database
       .selectFrom('deployments')
@@ -188,8 +191,9 @@ export class DeploymentStore {
   }
 
   /**
-   * Makes the deployment serve its apps. Versions that others serve are taken from them, if that is permitted, and what
-   * serves none any more stops. Says which version may not be replaced, or that the deployment is gone.
+   * Makes the deployment serve its apps. It takes over versions that other deployments serve, if that is permitted, and
+   * a deployment that serves none any more is stopped. Reports a version that may not be replaced, or that the
+   * deployment is gone.
    */
   async publish(
     { id, project_id: projectId, version, is_forced: isForced }: StoredDeployment,
@@ -258,7 +262,7 @@ export class DeploymentStore {
       .execute()
   }
 
-  /** Of two deletes, one finds it. What runs on it goes on. */
+  /** Of two concurrent deletes, one returns true. Running invocations continue. */
   async delete(projectId: ProjectId, id: string, now: Date): Promise<boolean> {
     return this.#database.transaction().execute(async (database) => {
       const deleted = await database
@@ -284,7 +288,7 @@ export class DeploymentStore {
     })
   }
 
-  /** The versions that the deployment serves, or served last. */
+  /** The versions that the deployment serves or served last. */
   async listVersions(id: DeploymentId): Promise<readonly StoredAppVersion[]> {
     return this.#database
       .selectFrom('app_versions')
@@ -315,7 +319,7 @@ export class DeploymentStore {
     return { items: items.map((item) => ({ ...item, env_names: names.get(item.deployment_id) ?? [] })), hasMore }
   }
 
-  /** The version that serves the app now. */
+  /** The version that currently serves the app. */
   async findApp(projectId: ProjectId, appName: string, version: string): Promise<StoredAppVersion | undefined> {
     return this.#database
       .selectFrom('app_versions')
@@ -326,12 +330,12 @@ export class DeploymentStore {
       .executeTakeFirst()
   }
 
-  /** Whatever became of it. */
+  /** The deployment in any state. */
   async get(id: DeploymentId): Promise<StoredDeployment> {
     return this.#database.selectFrom('deployments').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
   }
 
-  /** Ends the keys of deployments that have ended and on which nothing runs any more. */
+  /** Deletes the keys of deployments that have ended and have no running invocations. */
   async releaseKeys(now: Date): Promise<number> {
     const { rows } = await sql<{ id: AppVersionId }>`
       update api_keys set deleted_at = ${now} where deleted_at is null and id in (

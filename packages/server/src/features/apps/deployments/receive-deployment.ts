@@ -18,7 +18,7 @@ import { RepositoryParts } from './repository-parts.ts'
 
 export interface ArchiveSource {
   readonly kind: 'archive'
-  /** Of the file that has it. */
+  /** The path of the file with the archive. */
   readonly path: string
   readonly entrypoint: string
 }
@@ -29,7 +29,7 @@ export interface RepositoryRequest {
   readonly ref: string
   /** A folder of the repository. */
   readonly path: string | undefined
-  /** Relative to that. */
+  /** Relative to the folder. */
   readonly entrypoint: string
   readonly token: string | undefined
 }
@@ -52,7 +52,10 @@ const VariableName = z
   .string()
   .regex(/^[A-Za-z_][A-Za-z0-9_]{0,254}$/, { error: 'must be names of letters, digits and _, and begin with no digit' })
 
-/** Reads the parts in the spelling of any client: `env_vars[NAME]` and `env_vars.NAME`, `source` as JSON or by its fields. */
+/**
+ * Reads the parts in the spelling of any client: `env_vars[NAME]` and `env_vars.NAME`, `source` as JSON or by its
+ * fields.
+ */
 export async function receiveDeployment(request: IncomingMessage, folder: string): Promise<DeploymentRequest> {
   const path = join(folder, 'source.zip')
   const texts = new Map<string, string>()
@@ -68,7 +71,7 @@ export async function receiveDeployment(request: IncomingMessage, folder: string
   })
   for await (const part of parts) {
     if (part.kind === 'file') {
-      if (hasFile) throw refusal('file: must come once.')
+      if (hasFile) throw refusal('file: must be given once.')
       hasFile = true
       await pipeline(part.content, createWriteStream(path))
     } else if (part.path[0] === 'env_vars') addVariable(variables, part.path, part.text)
@@ -113,16 +116,16 @@ function chooseSource(
 
 function addText(texts: Map<string, string>, path: FieldPath, text: string): void {
   const [field = ''] = path
-  // Clients send an empty text for what is not set.
+  // Clients send an empty text for a field that is not set.
   if (text === '') return
-  if (texts.has(field)) throw refusal(`${field}: must come once.`)
+  if (texts.has(field)) throw refusal(`${field}: must be given once.`)
   const schema = schemas[field as keyof typeof schemas]
   texts.set(field, schema ? String(validate(schema as z.ZodType, text, field)) : text)
 }
 
 function addVariable(variables: Map<string, string>, path: FieldPath, value: string): void {
   const name = validate(VariableName, path.slice(1).join('.'), 'env_vars')
-  if (variables.has(name)) throw refusal(`env_vars: must name ${name} once.`)
+  if (variables.has(name)) throw refusal(`env_vars: must contain ${name} once.`)
   if (value.includes('\0')) throw refusal(`env_vars: the value of ${name} must not contain NUL.`)
   if (variables.size === maxEnvironmentVariables) {
     throw refusal(`env_vars: must have at most ${maxEnvironmentVariables} names.`)

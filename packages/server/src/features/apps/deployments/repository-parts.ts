@@ -6,23 +6,23 @@ import { z } from 'zod'
 
 const Parts = z.object({ source: RepositorySource })
 
-/** The `source` of a deployment: one part of JSON, or a part for each field as `source[auth][token]`. */
+/** The `source` of a deployment: one part of JSON, or one part per field such as `source[auth][token]`. */
 export class RepositoryParts {
   #whole: unknown
   readonly #fields = new Map<string, string>()
 
   add(path: FieldPath, text: string): void {
     const name = path.slice(1).join('.')
-    // Clients send an empty text for what is not set.
+    // Clients send an empty text for a field that is not set.
     if (text === '') return
     if (this.#whole !== undefined || this.#fields.has(name) || (name === '' && this.#fields.size > 0)) {
-      throw new BerthError('bad_request', { reason: 'source: must come once.' })
+      throw new BerthError('bad_request', { reason: 'source: must be given once.' })
     }
     if (name === '') this.#whole = parsed(text)
     else this.#fields.set(name, text)
   }
 
-  /** Nothing where there was none. */
+  /** Undefined if there is none. */
   read(): RepositorySource | undefined {
     if (this.#whole === undefined && this.#fields.size === 0) return undefined
     return validate(Parts, { source: this.#whole ?? this.#nested() }, 'body').source

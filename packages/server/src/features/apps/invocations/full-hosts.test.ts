@@ -12,21 +12,19 @@ import type { TestProject, TestServer } from '../../../testing/server-test.ts'
 import { SharedServers } from '../../../testing/shared-servers.ts'
 import { DeploymentStore } from '../deployments/deployment-store.ts'
 
-/*
- * What is built and invoked where a host is full. The fake machines run no app: on which host one starts is what counts.
- */
+/* Builds and invocations on full hosts. The fake machines run no apps: only the host on which one starts matters. */
 
 const servers = await SharedServers.open()
 after(() => servers.close())
 const { first, second } = servers
 const deployments = new DeploymentStore(first.database)
-// The other server takes over what it is told; the first has no job of its own to do.
+// The other server takes over what it receives. The first one runs no jobs of its own.
 await startJobs(second.jobs, second.services, { buildsAtOnce: 0 })
 
 const full = () => new BerthError('capacity_exhausted', { reason: 'the fake host is full.' })
 const waits = /^No host has room for the machine of the app now/
-/** The fake machine answers, so it has started. */
-const hasRun = 'It could not be run, for a reason that lies with this service.'
+/** The error of the fake machine shows that it has started. */
+const hasRun = 'It could not be run because of a problem of this service.'
 
 async function deploy(project: TestProject): Promise<DeploymentId> {
   const body = new FormData()
@@ -75,7 +73,7 @@ async function serverOf(id: string): Promise<string> {
   return row.find((invocation) => invocation.id === id)?.server_id ?? assert.fail(`there is no ${id}`)
 }
 
-/** No other server says that it has room. */
+/** While no other server reports room. */
 async function alone<Result>(work: () => Promise<Result>): Promise<Result> {
   const say = (address: string | null) =>
     first.database.updateTable('servers').set({ address }).where('id', '=', 'second').execute()
@@ -150,7 +148,7 @@ test('an asynchronous invocation waits where no host has room, says so, and runs
   assert.equal(await serverOf(id), 'test')
 })
 
-/** Has an invocation wait on the first server. */
+/** Makes an invocation wait on the first server. */
 async function waiting(project: TestProject): Promise<string> {
   for (let count = 0; count < 3; count += 1) first.host.failNextStart(full())
   const { body } = await invoke(project, { async: true })
@@ -210,7 +208,7 @@ test('a build waits until its host has room, says so, and tells of its failure b
   assert.doesNotMatch(error.error.message, /the fake host is full/)
 })
 
-/** Has this server begin a build, as if it had taken its job. */
+/** Makes this server start a build, as if it had taken its job. */
 async function build(server: TestServer, id: DeploymentId): Promise<void> {
   await sql`delete from jobs.job where singleton_key = ${id}`.execute(server.database)
   await server.services.builds.run(id, new AbortController().signal)

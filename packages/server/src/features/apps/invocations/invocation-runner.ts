@@ -13,17 +13,17 @@ import type { InvocationSessions } from './invocation-sessions.ts'
 import type { InvocationEnd, InvocationStore, StoredInvocation } from './invocation-store.ts'
 
 const lookMilliseconds = 2_000
-/** What has not been ended by then, its server does not end any more. */
+/** After this time, the server of an invocation counts as lost. */
 const graceMilliseconds = 60_000
-const interrupted = 'The server that ran it has ended.'
+const interrupted = 'The server that ran it has stopped.'
 
 const firstPauseMilliseconds = 500
 const longestPauseMilliseconds = 5_000
 
-/** Where an invocation waits for room: one that was handed over first where it is. */
+/** Where an invocation may wait for room. One that was handed over waits on its new server first. */
 type RoomWait = 'anywhere' | 'here'
 
-/** The others. */
+/** Finds other servers with room, and lost ones. */
 export interface OtherServers {
   findRoom(except: string): Promise<string | undefined>
   listLost(witness: string): Promise<readonly string[]>
@@ -42,10 +42,12 @@ interface InvocationRunnerOptions {
   readonly logger: Logger
 }
 
-/** Somebody else has ended it. */
+/** Another caller or server has ended it. */
 class EndedElsewhere extends Error {}
 
-/** Runs the invocations of this server. None is run twice: what a server leaves unfinished has failed. */
+/**
+ * Runs the invocations of this server. An invocation never runs twice: one that a server leaves unfinished has failed.
+ */
 export class InvocationRunner {
   readonly #options: InvocationRunnerOptions
   readonly #running = new Map<InvocationId, AbortController>()
@@ -55,8 +57,8 @@ export class InvocationRunner {
   }
 
   /**
-   * Resolves when it has ended, whatever the result, or runs elsewhere. Says if there is no room for it, and then it is
-   * not ended: unless it waits for some. Never rejects.
+   * Resolves when the invocation has ended, whatever the result, or continues on another server. If there is no room
+   * for it and it does not wait, returns the error and does not end it. Never rejects.
    */
   start(invocation: StoredInvocation, waits: 'not' | RoomWait): Promise<BerthError | undefined> {
     const { id, deadline } = invocation
@@ -84,7 +86,7 @@ export class InvocationRunner {
     if (!(await this.#options.store.isUnfinished(id).catch(() => true))) ending.abort(new EndedElsewhere())
   }
 
-  /** Takes over an invocation for which its server has no room. */
+  /** Takes over an invocation that its server has no room for. */
   async take(id: InvocationId): Promise<void> {
     const { store, serverId } = this.#options
     const invocation = await store.findQueued(id, serverId)
@@ -99,12 +101,12 @@ export class InvocationRunner {
     const { logs } = this.#options
     const onLine = logs.writer(deploymentId, id)
     for (let attempt = 0; ; attempt += 1) {
-      // Until there is room, its state is that it waits.
+      // Its state is `queued` until there is room.
       const isStillFull = attempt > 0 ? await this.#startMachine(deploymentId, signal) : undefined
       const lackOfRoom = isStillFull ?? (await this.#runOnce(id, onLine, signal))
       if (!lackOfRoom || waits === 'not') return lackOfRoom
       if (attempt === 0 && waits === 'anywhere') onLine(waitsForRoom)
-      // One that was handed over is not handed on at once: what servers tell of their room is some seconds old.
+      // A handed-over invocation stays here at first, because reports about room are some seconds old.
       const isHere = await this.#requeue(id, deploymentId, attempt > 0 || waits === 'anywhere')
       if (!isHere) return undefined
       const pause = Math.min(firstPauseMilliseconds * 2 ** attempt, longestPauseMilliseconds)
@@ -116,7 +118,7 @@ export class InvocationRunner {
     }
   }
 
-  /** Says if there is no room. Other failures are those of the invocation. */
+  /** Returns an error if there is no room. Other failures end the invocation. */
   async #startMachine(id: DeploymentId, signal: AbortSignal): Promise<BerthError | undefined> {
     return this.#options.machines.start(id, signal).then(
       () => undefined,
@@ -149,7 +151,7 @@ export class InvocationRunner {
     return undefined
   }
 
-  /** Has it wait, on another server where one has room, and says whether it waits on this one. */
+  /** Makes it wait, on another server if one has room. Returns whether it waits here. */
   async #requeue(id: InvocationId, deploymentId: DeploymentId, mayLeave: boolean): Promise<boolean> {
     const { store, servers, jobs, serverId, logs } = this.#options
     const other = mayLeave ? await servers.findRoom(serverId) : undefined
@@ -159,7 +161,7 @@ export class InvocationRunner {
     return waits && other === undefined
   }
 
-  /** Ends an invocation, and its code where it still runs. Says nothing when it had ended before. */
+  /** Ends an invocation, and its code if it is still running. Undefined if it had already ended. */
   async end(id: InvocationId, end: InvocationEnd): Promise<StoredInvocation | undefined> {
     const { store, clock } = this.#options
     const ended = await store.finish(id, end, clock.now())
@@ -168,7 +170,7 @@ export class InvocationRunner {
     return ended
   }
 
-  /** What comes with the end of an invocation. Sessions of one that has succeeded are its owner's. */
+  /** Cleans up after an invocation. The sessions of a successful one stay with its owner. */
   async #follow({ id, project_id, deployment_id, status }: StoredInvocation): Promise<void> {
     const { sessions, logs } = this.#options
     logs.notify(deployment_id)
@@ -182,14 +184,14 @@ export class InvocationRunner {
     if (status !== 'running') await deployments.releaseKeys(clock.now())
   }
 
-  /** After a start: nobody runs what this server had running. */
+  /** After a start: ends what the earlier process of this server was running. */
   async recover(): Promise<void> {
     const { store, serverId, clock } = this.#options
     for (const lost of await store.failLost({ serverIds: [serverId] }, interrupted, clock.now()))
       await this.#follow(lost)
   }
 
-  /** The same of servers that are gone, whether or not they come back. */
+  /** Ends the invocations of servers that are gone, whether or not they return. */
   async failOverdue(): Promise<void> {
     const { store, deployments, servers, serverId, clock } = this.#options
     const serverIds = await servers.listLost(serverId)
@@ -199,17 +201,17 @@ export class InvocationRunner {
     await deployments.releaseKeys(clock.now())
   }
 
-  /** Ends what runs here, before the server stops. */
+  /** Ends the invocations that run here, before the server stops. */
   async close(): Promise<void> {
     await this.recover()
     for (const ending of this.#running.values()) ending.abort(new EndedElsewhere())
     await this.#options.logs.flush()
   }
 
-  /** What its caller may know. */
+  /** The reason in terms that its caller may see. */
   #reasonOf(error: unknown, invocationId: InvocationId): string {
     if (error instanceof AppFailure || error instanceof BerthError) return error.message
     this.#options.logger.error({ err: error, invocationId }, 'an invocation could not be run')
-    return 'It could not be run, for a reason that lies with this service.'
+    return 'It could not be run because of a problem of this service.'
   }
 }

@@ -35,7 +35,10 @@ export class InvocationService {
     this.#options = options
   }
 
-  /** An asynchronous one is answered at once. Of the other, a caller who leaves does not end it: clients send it again. */
+  /**
+   * Responds immediately for an asynchronous invocation. A synchronous one continues when its caller disconnects,
+   * because clients repeat the request.
+   */
   async create(projectId: ProjectId, request: InvocationRequest): Promise<StoredInvocation> {
     const { store, runner, limits, serverId, clock } = this.#options
     const { app_name: appName, action_name: actionName, payload } = request
@@ -62,7 +65,7 @@ export class InvocationService {
     const ended = runner.start(invocation, request.async ? 'anywhere' : 'not')
     if (request.async) return invocation
     const lackOfRoom = await ended
-    // Unless its caller has ended it, it never was: another server may create it, and its place is free.
+    // Removed unless its caller has ended it: another server may create it instead, and its slot becomes free.
     if (lackOfRoom && (await store.removeUnfinished(invocation.id))) throw lackOfRoom
     return this.get(projectId, invocation.id)
   }
@@ -84,7 +87,7 @@ export class InvocationService {
     return invocation
   }
 
-  /** By the whole id: what belongs to an invocation must not depend on which others there are. */
+  /** Accepts only the whole id: which resources belong to an invocation must not depend on other invocations. */
   async getWhole(projectId: ProjectId, id: string): Promise<StoredInvocation> {
     const invocation = await this.get(projectId, id)
     if (invocation.id !== id) throw new BerthError('invocation_not_found', { invocation: id })
@@ -96,7 +99,7 @@ export class InvocationService {
     return store.list({ ...filter, since: since && timeOf(since, clock.now()) }, page)
   }
 
-  /** Of an end by a caller and one by the code, the first one counts. */
+  /** If a caller and the code both end it, the first end counts. */
   async update(projectId: ProjectId, id: string, { status, output }: InvocationEnd): Promise<StoredInvocation> {
     const found = await this.get(projectId, id)
     const reason = status === 'failed' ? cancelReason : undefined
@@ -116,13 +119,13 @@ export class InvocationService {
     await this.#options.sessions.end(projectId, invocation.id)
   }
 
-  /** The invocation that a request to create a session is made in, where it is one that runs. */
+  /** The invocation that a create of a session names, if it is running. */
   async findRunning(projectId: ProjectId, id: string): Promise<InvocationId | undefined> {
     const found = await this.#options.store.find(projectId, id)
     return found?.id === id && found.finished_at === null ? found.id : undefined
   }
 
-  /** Ends a new session whose invocation has failed while it was starting. */
+  /** Ends a new session whose invocation failed while the session was starting. */
   async admit(session: Session): Promise<void> {
     if (session.invocation_id === null) return
     const invocation = await this.#options.store.find(session.project_id, session.invocation_id)

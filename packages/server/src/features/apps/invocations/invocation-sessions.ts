@@ -20,7 +20,7 @@ export class InvocationSessions {
     return this.#options.sessions.listOfInvocation(projectId, id)
   }
 
-  /** Resolves when those of this server have ended, and others are about to. */
+  /** Resolves when the sessions of this server have ended and other servers were asked to end theirs. */
   async end(projectId: ProjectId, id: InvocationId): Promise<void> {
     const { sessions, jobs } = this.#options
     const others = await sessions.deleteOfInvocation(projectId, id)
@@ -28,7 +28,7 @@ export class InvocationSessions {
     await Promise.all(others.map((server) => jobs.enqueue(endInvocationSessions, data, { server })))
   }
 
-  /** Ends those of this server. */
+  /** Ends the sessions of this server. */
   async endOwn(projectId: ProjectId, id: InvocationId): Promise<void> {
     await this.#options.sessions.deleteOfInvocation(projectId, id)
   }

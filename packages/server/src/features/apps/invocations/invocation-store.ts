@@ -39,7 +39,7 @@ export class InvocationStore {
     return database.insertInto('invocations').values(row).returningAll().executeTakeFirstOrThrow()
   }
 
-  /** The one whose id is, or begins with, the text; nothing when there are several. */
+  /** Finds an invocation by its id or a unique prefix of it. */
   async find(projectId: ProjectId, id: string): Promise<StoredInvocation | undefined> {
     const found = await this.#database
       .selectFrom('invocations')
@@ -69,7 +69,7 @@ export class InvocationStore {
     return newestPage(query, page)
   }
 
-  /** Nothing when it was ended before, or another server runs it. */
+  /** Undefined if it was already ended or another server runs it. */
   async begin(id: InvocationId, serverId: string): Promise<StoredInvocation | undefined> {
     return this.#database
       .updateTable('invocations')
@@ -81,7 +81,10 @@ export class InvocationStore {
       .executeTakeFirst()
   }
 
-  /** One whose machine has not started waits again, on its server or on another one, which is told in the same transaction. */
+  /**
+   * Queues an invocation whose machine has not started, on its server or on another one, which is notified in the same
+   * transaction.
+   */
   async requeue(id: InvocationId, serverId: string, other: string | undefined, jobs: JobQueue): Promise<boolean> {
     return this.#database.transaction().execute(async (database) => {
       const waiting = await database
@@ -99,7 +102,7 @@ export class InvocationStore {
     })
   }
 
-  /** One that waits for this server to run it. */
+  /** An invocation that waits for this server to run it. */
   async findQueued(id: InvocationId, serverId: string): Promise<StoredInvocation | undefined> {
     return this.#database
       .selectFrom('invocations')
@@ -110,7 +113,10 @@ export class InvocationStore {
       .executeTakeFirst()
   }
 
-  /** One of which nothing has run and nobody has been told. Says whether it was there, and had not been ended. */
+  /**
+   * Removes an invocation that has not run and whose id nobody has received. Returns whether it existed and had not
+   * ended.
+   */
   async removeUnfinished(id: InvocationId): Promise<boolean> {
     const removed = await this.#database
       .deleteFrom('invocations')
@@ -121,7 +127,7 @@ export class InvocationStore {
     return removed !== undefined
   }
 
-  /** Of several ends, the first one counts. */
+  /** Of several concurrent ends, the first one counts. */
   async finish(
     id: InvocationId,
     { status, output, reason }: InvocationEnd,
@@ -146,7 +152,7 @@ export class InvocationStore {
     return found !== undefined
   }
 
-  /** Ends what servers have left, or what is long past its time. */
+  /** Ends invocations of lost servers, and those long past their timeout. */
   async failLost(
     lost: { readonly serverIds: readonly string[] } | { readonly overdueSince: Date },
     reason: string,

@@ -249,7 +249,7 @@ test('what runs on a server that is gone has failed a minute later, and its sess
 
   const of = async (ref: string) => (await project.call<Invocation>('GET', `/invocations/${ref}`)).body
   assert.deepEqual([(await of(lost.id)).status, (await of(kept.id)).status], ['failed', 'running'])
-  assert.equal((await of(lost.id)).status_reason, 'The server that ran it has ended.')
+  assert.equal((await of(lost.id)).status_reason, 'The server that ran it has stopped.')
   assert.deepEqual((await project.call('GET', '/browsers')).body, [])
 })
 

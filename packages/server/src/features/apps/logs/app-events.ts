@@ -8,9 +8,9 @@ import type { InvocationStore, StoredInvocation } from '../invocations/invocatio
 import type { AppLogStore, LogOwner } from './app-log-store.ts'
 import type { AppLogs } from './app-logs.ts'
 
-/** Of what happens on another server nobody tells this one. */
+/** How often to poll for changes that happen on other servers. */
 const lookMilliseconds = 1_000
-/** Clients give up a stream that is silent, and not all of them count comments. */
+/** Clients abandon a silent stream, and some of them ignore comments. */
 const heartbeatMilliseconds = 10_000
 
 interface AppEventsOptions {
@@ -26,7 +26,7 @@ interface Following {
   readonly signal: AbortSignal
 }
 
-/** What happens to deployments and invocations, for those who follow it. */
+/** Events of deployments and invocations, for callers that follow them. */
 export class AppEvents {
   readonly #options: AppEventsOptions
 
@@ -35,8 +35,7 @@ export class AppEvents {
   }
 
   /**
-   * Its state, its log, and each state that follows. Clients stop reading when they read that it runs: what it serves
-   * is told before.
+   * Yields its state, its log, and each later state. Clients stop reading at `running`, so its apps are sent before.
    */
   async *ofDeployment(first: StoredDeployment, following: Following): AsyncGenerator<DeploymentEvent> {
     const { deployments } = this.#options
@@ -51,7 +50,7 @@ export class AppEvents {
       const isNew = current.status !== told
       if (isNew && told === undefined && !isOver(current)) yield* this.#deploymentState(current)
       yield* lines()
-      // Clients stop reading there. Who comes later finds the reason in the state.
+      // Clients stop reading there. Later readers find the reason in the state.
       if (isNew && told !== undefined && current.status === 'failed') yield this.#failure(current)
       if (isNew && (told !== undefined || isOver(current))) yield* this.#deploymentState(current)
       told = current.status
@@ -73,7 +72,7 @@ export class AppEvents {
     yield { event: 'deployment_state', deployment: deploymentRecord(deployment), timestamp: this.#now() }
   }
 
-  /** The same of an invocation. */
+  /** Like `ofDeployment`, for an invocation. */
   async *ofInvocation(first: StoredInvocation, following: Following): AsyncGenerator<InvocationEvent> {
     const { invocations } = this.#options
     const isOver = ({ finished_at }: StoredInvocation) => finished_at !== null
@@ -99,7 +98,7 @@ export class AppEvents {
     }
   }
 
-  /** Looks when something has changed, and now and then: at the state first, so that no line before it is missed. */
+  /** Polls when something changes and at intervals. Reads the state first, so that no earlier line is missed. */
   async *#looks<Row>(
     id: DeploymentId,
     look: () => Promise<Row>,
@@ -110,7 +109,7 @@ export class AppEvents {
     while (!signal.aborted) {
       const wait = new AbortController()
       const timer = setTimeout(() => wait.abort(), lookMilliseconds)
-      // Before the look: what changes during it is another change.
+      // Before the poll, so that a change during it counts as a new one.
       const change = logs.next(id, AbortSignal.any([signal, wait.signal]))
       try {
         yield await look()

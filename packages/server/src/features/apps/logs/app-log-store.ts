@@ -5,7 +5,7 @@ import type { AppLogTable } from '../../../database/tables.ts'
 
 export type LogLine = Pick<Selectable<AppLogTable>, 'id' | 'message' | 'created_at'>
 
-/** Whose lines. */
+/** The build or invocation that wrote the lines. */
 export type LogOwner = { readonly deploymentId: DeploymentId } | { readonly invocationId: InvocationId }
 
 const linesPerRead = 200

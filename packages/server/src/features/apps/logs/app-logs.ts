@@ -8,7 +8,7 @@ import type { AppLogStore } from './app-log-store.ts'
 
 const flushMilliseconds = 100
 const maxWaitingLines = 500
-/** Of one build or invocation. */
+/** The limit for one build or invocation. */
 const maxCharacters = 1024 ** 2
 const retentionDays = 8
 
@@ -18,7 +18,7 @@ interface AppLogsOptions {
   readonly logger: Logger
 }
 
-/** Collects what apps write, and wakes those who follow it. */
+/** Collects what apps write, and wakes the callers that follow it. */
 export class AppLogs {
   readonly #options: AppLogsOptions
   readonly #changes = new Map<DeploymentId, Changes>()
@@ -30,7 +30,7 @@ export class AppLogs {
     this.#options = options
   }
 
-  /** Takes the lines of one build or invocation. Beyond a length they are not kept. */
+  /** Stores the lines of one build or invocation, up to a total length. */
   writer(deploymentId: DeploymentId, invocationId: InvocationId | null): (line: string) => void {
     let characters = 0
     return (line) => {
@@ -52,7 +52,7 @@ export class AppLogs {
     else this.#timer ??= setTimeout(() => void this.flush(), flushMilliseconds)
   }
 
-  /** Resolves when all lines so far can be read. */
+  /** Resolves when all lines so far are stored. */
   async flush(): Promise<void> {
     clearTimeout(this.#timer)
     this.#timer = undefined
@@ -66,18 +66,18 @@ export class AppLogs {
     try {
       await this.#options.store.insert(lines)
     } catch (error) {
-      // A log must not end what it tells of.
-      this.#options.logger.warn({ err: error, lines: lines.length }, 'lines of apps are lost')
+      // A failing log must not end the invocation.
+      this.#options.logger.warn({ err: error, lines: lines.length }, 'log lines of apps were lost')
     }
     for (const id of new Set(lines.map((line) => line.deployment_id))) this.notify(id)
   }
 
-  /** Has everyone who follows the deployment, or one of its invocations, look again. */
+  /** Makes everyone who follows the deployment, or one of its invocations, poll again. */
   notify(id: DeploymentId): void {
     this.#changes.get(id)?.notify()
   }
 
-  /** Resolves with the next change, as far as this server hears of it, or when the signal aborts. */
+  /** Resolves at the next change that this server is notified of, or when the signal aborts. */
   async next(id: DeploymentId, signal: AbortSignal): Promise<void> {
     const changes = this.#changes.get(id) ?? new Changes()
     this.#changes.set(id, changes)

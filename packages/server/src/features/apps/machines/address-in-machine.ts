@@ -2,7 +2,10 @@ import { hostName } from '@berth/contract/egress/machine-protocol.ts'
 
 const loopback = /^(localhost|127(\.\d+){3}|\[::1\])$/
 
-/** An address of the operator as machines reach it, without credentials. The host itself has another name there. */
+/**
+ * The form in which machines reach an address of the operator, without credentials. The host itself has another name
+ * there.
+ */
 export function addressInMachine(address: string): string | undefined {
   const url = URL.parse(address)
   if (!url) return undefined

@@ -19,9 +19,7 @@ import { rehearse } from './rehearse.ts'
 import { runProgram } from './run-program.ts'
 import { type PreparedMachine, WarmMachines } from './warm-machines.ts'
 
-/*
- * A real machine without a browser, and the framework of the official client. Nothing of it needs a network.
- */
+/* A real machine without a browser, with the framework of the official client. Nothing in it needs a network. */
 
 const testbed = await LocalTestbed.open()
 const driver = await testbed.openDriverWithAgent()

@@ -10,19 +10,19 @@ import { MachineOperations } from './machine-operations.ts'
 
 const startLimitMilliseconds = 45_000
 
-/** What is told to the owner of a build or an invocation. */
+/** Shown to the owner of a build or an invocation. */
 export const waitsForRoom = 'No host has room for the machine of the app now: waiting until one has.'
 
 export function isLackOfRoom(error: unknown): error is BerthError {
   return error instanceof BerthError && error.code === 'capacity_exhausted'
 }
 
-/** The machines that wait for somebody. */
+/** The machines that were started in advance. */
 export interface MachineReserve {
-  /** A start is under way, until the disposal. */
+  /** Marks a start as in progress until the disposal. */
   noteCreate(kind: 'app'): Disposable
   take(kind: 'app'): Promise<Machine | undefined>
-  /** Gives its room up, and says whether it had any. */
+  /** Releases its machines to make room, and returns whether there were any. */
   giveWay(): Promise<boolean>
 }
 
@@ -33,7 +33,7 @@ interface AppMachineOptions {
   readonly clock: Clock
 }
 
-/** A machine without a browser, with the isolation, the limits and the way out of every other. */
+/** A machine without a browser, with the same isolation, limits and network as others. */
 export class AppMachine {
   readonly id: MachineId
   readonly operations: MachineOperations
@@ -47,7 +47,7 @@ export class AppMachine {
     this.ended = machine.ended
   }
 
-  /** One of the reserve, or another. After a rejection nothing of the machine is left. */
+  /** Claims a machine of the reserve or starts one. After a rejection, nothing of the machine is left. */
   static async start(options: AppMachineOptions, caller: AbortSignal): Promise<AppMachine> {
     const { reserve } = options
     using _create = reserve.noteCreate('app')
@@ -78,7 +78,7 @@ export class AppMachine {
     }
   }
 
-  /** How many of its processes the kernel has ended for lack of memory. */
+  /** How many of its processes the kernel killed for lack of memory. */
   countMemoryKills(): Promise<number> {
     return this.#options.driver.countMemoryKills(this.id).catch(() => 0)
   }

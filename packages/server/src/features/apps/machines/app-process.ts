@@ -5,7 +5,7 @@ import type { MachineOperations } from './machine-operations.ts'
 import { OutputLines } from './output-lines.ts'
 import { inMachine } from './paths.ts'
 
-/** Of one invocation. An app that writes more is ended. */
+/** The limit of one invocation. An app that writes more is ended. */
 const maxOutputBytes = 4 * 1024 ** 2
 const maxReasonLength = 2_000
 const loadLimitMilliseconds = 60_000
@@ -33,7 +33,7 @@ type Message = z.infer<typeof Message>
 
 export type RegisteredApps = Extract<Message, { type: 'loaded' }>['apps']
 
-/** Something that the app did, or that happened to it: the message is for its owner. */
+/** A failure of the app itself. The message is for its owner. */
 export class AppFailure extends Error {}
 
 export interface AppCode {
@@ -52,8 +52,8 @@ export interface ActionCall {
 type OnLine = (line: string) => void
 
 /**
- * A process that has loaded an app and runs its actions, one at a time. Nothing that it says is trusted beyond its own
- * invocations: the code may say anything in its place.
+ * A process that has loaded an app and runs its actions, one at a time. Its messages are trusted only for its own
+ * invocations, because the code can write anything.
  */
 export class AppProcess {
   readonly #operations: MachineOperations
@@ -70,10 +70,10 @@ export class AppProcess {
   private constructor(operations: MachineOperations, id: string) {
     this.#operations = operations
     this.#id = id
-    this.#end.promise.catch(() => {}) // Whoever waits for a message sees it.
+    this.#end.promise.catch(() => {}) // Callers that wait for a message see the rejection.
   }
 
-  /** Starts a process that waits until the files of the app are there. It finds nothing of theirs before. */
+  /** Starts a process that waits until the files of the app exist. It does not read them before. */
   static async spawn(
     operations: MachineOperations,
     { entrypoint, environment }: AppCode,
@@ -92,7 +92,7 @@ export class AppProcess {
     return spawned
   }
 
-  /** Has it load the app. After a rejection nothing of the process is left. */
+  /** Makes the process load the app. After a rejection, nothing of the process is left. */
   async load(onLine: OnLine, caller: AbortSignal): Promise<RegisteredApps> {
     this.#onLine = onLine
     const limit = AbortSignal.timeout(loadLimitMilliseconds)
@@ -113,7 +113,7 @@ export class AppProcess {
     return this.#isOver
   }
 
-  /** Runs an action and returns the file with its result. Throws an AppFailure where the app fails. */
+  /** Runs an action and returns the path of the file with its result. Throws an AppFailure if the app fails. */
   async run({ invocationId, app, action, payload }: ActionCall, onLine: OnLine, signal: AbortSignal): Promise<string> {
     this.#onLine = onLine
     this.#outputBytes = 0
@@ -127,11 +127,11 @@ export class AppProcess {
     throw new AppFailure('reason' in message ? message.reason : spokeItself)
   }
 
-  /** Ends the process with all that it has started. */
+  /** Kills the process and everything it has started. */
   async kill(): Promise<void> {
     this.#isOver = true
     this.#following.abort()
-    // Its machine may have gone, and then it has too.
+    // If its machine is gone, the process is too.
     await this.#operations.kill(this.#id).catch(() => {})
   }
 
@@ -172,7 +172,7 @@ export class AppProcess {
     throw new AppFailure(`The app wrote more than ${maxOutputBytes / 1024 ** 2} MiB of output.`)
   }
 
-  /** Whether an empty line is the app's own, the next one says. */
+  /** The next line shows whether an empty line comes from the app. */
   #tellLine(line: string, stream: 'stdout' | 'stderr'): void {
     if (stream === 'stderr') {
       this.#onLine(line)
@@ -189,7 +189,7 @@ export class AppProcess {
       this.#tellLine(line, stream)
       return
     }
-    // The process has ended the line before.
+    // The process had to end an incomplete line.
     this.#isEmptyLineHeld = false
     try {
       const message = Message.parse(JSON.parse(line.slice(this.#secret.length + 1)))
@@ -204,7 +204,7 @@ function describeExit(code: number): string {
   return code === -1 ? 'The process of the app was killed.' : `The process of the app ended with exit code ${code}.`
 }
 
-/** The database takes no NUL. */
+/** PostgreSQL cannot store NUL. */
 function plain(text: string): string {
   return text.replaceAll('\0', '\uFFFD').slice(0, maxReasonLength)
 }

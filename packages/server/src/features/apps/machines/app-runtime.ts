@@ -8,18 +8,18 @@ export function runtimeOf(entrypoint: string): Runtime {
   return entrypoint.endsWith('.py') ? 'python' : 'node'
 }
 
-/** Node.js and its libraries read what these name when they start. */
+/** Variables that Node.js and its libraries read when they start. */
 const readAtStart = /^(NODE_(?!ENV$)|TSX_|LD_|SSL_|OPENSSL_)/
 
-/** Whether its process can start before the files of the app are there. The program of Python may be one of them. */
+/** Whether the process can start before the files of the app exist. For Python, its interpreter may be one of them. */
 export function startsWithoutFiles(entrypoint: string, environment: Readonly<Record<string, string>>): boolean {
   return runtimeOf(entrypoint) === 'node' && !Object.keys(environment).some((name) => readAtStart.test(name))
 }
 
 interface RuntimePlaces {
-  /** Where programs of dependencies are. */
+  /** Where the programs of dependencies are. */
   readonly programs: string
-  /** What is installed is in this folder, and these commands of a shell list it, each name with a NUL behind it. */
+  /** The folder of installed dependencies. These shell commands list its content, each name followed by NUL. */
   readonly folder: string
   readonly list: string
 }
@@ -37,10 +37,10 @@ export const runtimePlaces: Readonly<Record<Runtime, RuntimePlaces>> = {
   },
 }
 
-/** The program that loads the entrypoint and runs its actions, and what it is started with. */
+/** The command that loads the entrypoint and runs its actions. */
 export function appCommand(entrypoint: string, berthUrl: string): { command: string; args: readonly string[] } {
   const path = `${inMachine.app}/${entrypoint}`
-  // Found by PATH: the environment of the app, or that of the system for one without dependencies.
+  // Found by PATH, in the environment of the app or, for an app without dependencies, in the system.
   if (runtimeOf(entrypoint) === 'python') {
     return { command: 'python3', args: ['-u', inMachine.pythonProcess, path, berthUrl] }
   }

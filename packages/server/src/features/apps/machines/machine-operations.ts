@@ -19,9 +19,9 @@ import { EventRateLimiter } from '../../../agent-link/event-rate-limiter.ts'
 import { followAgent } from '../../../agent-link/follow-agent.ts'
 import type { ReachableMachine } from '../../../drivers/driver.ts'
 
-/** Of an agent that is still loading its programs on a busy host. */
+/** Includes the time in which an agent on a busy host loads its programs. */
 const commandLimitMilliseconds = 45_000
-/** Of output, in the characters of its events: a program that floods its output ends within seconds. */
+/** In characters of the output's events. A program that floods its output is ended within seconds. */
 const outputPerCredit = 4_000
 const maxRefusalBytes = 64 * 1024
 
@@ -33,7 +33,7 @@ export interface ProgramRequest {
   readonly timeout_sec?: number
 }
 
-/** What the server has the agent of an app's machine do: the operations that callers have in their own sessions. */
+/** The operations that the server uses in the machine of an app: the same that callers use in their sessions. */
 export class MachineOperations {
   readonly #machine: ReachableMachine
 
@@ -51,13 +51,13 @@ export class MachineOperations {
     await this.#command(writeProcessInput, { process_id: processId }, body, signal)
   }
 
-  /** What a program writes, at a pace that the server can bear, and last its exit code. */
+  /** Yields the output of a program, at a rate that the server can process, and finally its exit code. */
   output(processId: string, signal: AbortSignal): AsyncGenerator<ProcessOutput> {
     const stream = onAgent(streamProcessOutput, { process_id: processId })
     return followAgent(this.#machine, stream, { signal, pace: new EventRateLimiter(1, outputPerCredit) })
   }
 
-  /** Ends a program with all that it has started. One that has ended is fine. */
+  /** Kills a program and everything it has started. Succeeds for one that has ended. */
   async kill(processId: string): Promise<void> {
     await this.#command(killProcess, { process_id: processId }, { signal: 'KILL' }).catch((error: unknown) => {
       if (!(error instanceof AgentRefusal)) throw error

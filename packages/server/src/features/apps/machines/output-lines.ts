@@ -3,7 +3,7 @@ import type { ProcessOutput } from '@berth/contract/agent/operations/process-ope
 
 export const maxLineLength = 64 * 1024
 
-/** Makes lines of what a program writes in pieces. A line that is longer is cut, and its rest left out. */
+/** Splits the output of a program into lines. A longer line is truncated. */
 export class OutputLines {
   readonly #onLine: (line: string, stream: 'stdout' | 'stderr') => void
   readonly #streams = { stdout: unfinishedLine(), stderr: unfinishedLine() }
@@ -22,7 +22,7 @@ export class OutputLines {
     }
   }
 
-  /** Tells what was written without the end of a line. */
+  /** Emits the remaining output that has no line end. */
   end(): void {
     for (const stream of ['stdout', 'stderr'] as const) if (this.#streams[stream].line !== '') this.#endLine(stream)
   }

@@ -5,15 +5,15 @@ import { MachineOperations } from './machine-operations.ts'
 import { runProgram } from './run-program.ts'
 
 const folder = '/tmp/rehearsal'
-/** An archive with the file `a`: one without any file is refused. */
+/** An archive with the file `a`. One without files would be rejected. */
 const archive = Buffer.from(
   'UEsDBBQAAAAAAAAAIQD4s92XAQAAAAEAAAABAAAAYS1QSwECFAMUAAAAAAAAACEA+LPdlwEAAAABAAAAAQAAAAAAAAAAAAAAgAEAAAAAYVBLBQYAAAAAAQABAC8AAAAgAAAAAAA=',
   'base64',
 )
 
 /**
- * Has the agent of a new machine do once what it will do for an app: the first time takes it several times as long. Nothing
- * is left of it.
+ * Makes the agent of a new machine run once through the operations that an app needs: the first run takes several times
+ * as long. Leaves nothing behind.
  */
 export async function rehearse(machine: ReachableMachine, signal: AbortSignal): Promise<void> {
   const operations = new MachineOperations(machine)
@@ -24,5 +24,5 @@ export async function rehearse(machine: ReachableMachine, signal: AbortSignal): 
   await operations.write(reader, '-', signal)
   await operations.kill(reader)
   const exitCode = await runProgram(operations, { command: '/bin/rm', args: ['-r', folder] }, () => {}, signal)
-  if (exitCode !== 0) throw new Error('the rehearsal of a machine for apps has left something')
+  if (exitCode !== 0) throw new Error('the rehearsal of a machine for apps left files')
 }

@@ -1,7 +1,7 @@
 import type { MachineOperations, ProgramRequest } from './machine-operations.ts'
 import { OutputLines } from './output-lines.ts'
 
-/** Runs a program to its end, and ends it when the signal aborts. Resolves with its exit code. */
+/** Runs a program until it exits, or kills it when the signal aborts. Resolves with its exit code. */
 export async function runProgram(
   operations: MachineOperations,
   request: ProgramRequest,

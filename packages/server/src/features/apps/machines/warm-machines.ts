@@ -7,9 +7,9 @@ import { AgentRefusal } from '../../../agent-link/command-agent.ts'
 import type { AppMachine } from './app-machine.ts'
 import { type ActionCall, type AppCode, AppFailure, AppProcess } from './app-process.ts'
 
-/** Of one deployment; more wait. */
+/** The limit of one deployment. Further invocations wait. */
 const processesAtOnce = 16
-/** With the app loaded, for the next invocation. */
+/** Processes with the loaded app that wait for the next invocation. */
 const maxIdleProcesses = 4
 const maxOutputBytes = 4_500_000
 const maxAttempts = 3
@@ -17,14 +17,14 @@ const maxAttempts = 3
 export interface PreparedMachine {
   readonly machine: AppMachine
   readonly code: AppCode
-  /** The process for the first invocation, which has begun to start. */
+  /** The process for the first invocation, which is already starting. */
   waiting?: AppProcess | undefined
 }
 
 interface WarmMachine extends PreparedMachine {
   readonly places: Semaphore
   readonly idle: AppProcess[]
-  /** Invocations that run or wait for a place. */
+  /** Running invocations and those that wait for a process. */
   users: number
   timer: NodeJS.Timeout | undefined
 }
@@ -32,17 +32,20 @@ interface WarmMachine extends PreparedMachine {
 interface WarmMachinesOptions {
   /** Starts a machine with the code of the deployment. */
   readonly prepare: (id: DeploymentId) => Promise<PreparedMachine>
-  /** How long a machine without an invocation is kept. */
+  /** How long an idle machine is kept. */
   readonly warmMilliseconds: number
   readonly logger: Logger
 }
 
-/** The machines that run apps on this server: one for each deployment, from its first invocation until some time after the last. */
+/**
+ * The machines that run apps on this server: one for each deployment, from its first invocation until some time after
+ * its last.
+ */
 export class WarmMachines {
   readonly #options: WarmMachinesOptions
   readonly #warm = new Map<DeploymentId, WarmMachine>()
   readonly #starts = new SingleFlight<DeploymentId, WarmMachine>()
-  /** Are stopped as soon as nothing runs in them. */
+  /** Deployments whose machines stop as soon as they are idle. */
   readonly #retired = new Set<DeploymentId>()
   #isClosed = false
 
@@ -50,7 +53,7 @@ export class WarmMachines {
     this.#options = options
   }
 
-  /** Runs an action in a process of its own and returns its result as JSON text. Throws an AppFailure where the app fails. */
+  /** Runs an action in a process and returns its result as JSON text. Throws an AppFailure if the app fails. */
   async run(id: DeploymentId, call: ActionCall, onLine: (line: string) => void, signal: AbortSignal): Promise<string> {
     for (let attempt = 1; ; attempt += 1) {
       const warm = await this.#take(id, signal)
@@ -62,7 +65,7 @@ export class WarmMachines {
           warm.places.release()
         }
       } catch (error) {
-        // It ended a moment ago, before the action began: the next one is another machine.
+        // The machine ended just before the action started, so it is repeated on another one.
         if (!(error instanceof MachineGone)) throw error
         this.#end(id, warm)
         if (attempt === maxAttempts) throw new AppFailure('The machine of the app has ended.', { cause: error })
@@ -80,7 +83,7 @@ export class WarmMachines {
   async #take(id: DeploymentId, signal: AbortSignal): Promise<WarmMachine> {
     for (;;) {
       if (this.#isClosed) throw new AppFailure('The server is stopping.')
-      // Others wait for the same start, so that it does not end with the one who was first.
+      // The start is shared, so it does not end with its first caller.
       const warm = this.#warm.get(id) ?? (await this.#starts.run(id, () => this.#start(id)))
       signal.throwIfAborted()
       // It may have ended while this call waited.
@@ -150,7 +153,7 @@ export class WarmMachines {
     }, this.#options.warmMilliseconds)
   }
 
-  /** The deployment takes no more invocations: its machine ends when the last one has. */
+  /** The deployment accepts no more invocations: its machine is stopped after the last one. */
   retire(id: DeploymentId): void {
     const warm = this.#warm.get(id)
     if (!warm) return
@@ -158,7 +161,7 @@ export class WarmMachines {
     if (warm.users === 0) this.#end(id, warm)
   }
 
-  /** Also for a machine that has ended by itself, which leaves files. */
+  /** Also called for a machine that has ended by itself, to remove its files. */
   #end(id: DeploymentId, warm: WarmMachine): void {
     clearTimeout(warm.timer)
     if (this.#warm.get(id) !== warm) return
@@ -175,7 +178,7 @@ export class WarmMachines {
       )
   }
 
-  /** Ends all machines and what runs in them. */
+  /** Stops all machines and everything that runs in them. */
   async close(): Promise<void> {
     this.#isClosed = true
     const all = [...this.#warm.values()]

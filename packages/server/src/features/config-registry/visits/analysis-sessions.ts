@@ -16,16 +16,16 @@ import type { Configuration } from '../analysis.ts'
 import { browserOf } from '../configurations.ts'
 import type { StoredAnalysis } from '../stored-analysis.ts'
 
-/** A session that nobody ends, because its server was killed, ends by itself after so long. */
+/** A session that is not ended, because its server was killed, times out after this. */
 const idleSeconds = 30
 const scriptSeconds = 90
-/** How long each wait for room is, in pauses. */
+/** The lengths of the waits for a free slot, as multiples of the pause. */
 const waitsForRoom = [1, 2, 5, 10, 20]
-/** Room comes with each session that ends. */
+/** Errors that pass when another session ends. */
 const untilRoom: readonly ErrorCode[] = ['session_limit_reached', 'capacity_exhausted', 'egress_unavailable']
 const tagName = 'berth.analysis'
 
-/** Has the agents of sessions do something. */
+/** Sends commands to the agents of sessions. */
 interface Agents {
   command<Body extends z.ZodType, Reply extends z.ZodType>(
     id: SessionId,
@@ -48,14 +48,14 @@ interface AnalysisSessionsOptions {
   readonly logger: Logger
 }
 
-/** A session of an analysis, as far as analyses use it. */
+/** The part of a session that analyses use. */
 export interface AnalysisSession {
   run<Result extends z.ZodType>(code: string, result: Result): Promise<z.output<Result>>
-  /** Asks as the browser: its proxy, and the guard of egress, hold for that as well. */
+  /** Sends the request from the browser: through its proxy, and checked by egress. */
   fetch(url: string): Promise<{ readonly status: number; readonly body: string }>
 }
 
-/** The sessions of analyses: ordinary ones of the caller's project, which are always ended. */
+/** The sessions of analyses: ordinary sessions of the caller's project, which are always ended. */
 export class AnalysisSessions {
   readonly #options: AnalysisSessionsOptions
 
@@ -88,7 +88,7 @@ export class AnalysisSessions {
     }
   }
 
-  /** Ends what a server has left of the analysis that was killed in the middle of it. */
+  /** Ends the sessions that a killed server left of the analysis. */
   async endLeftovers({ id, project_id: projectId }: Pick<StoredAnalysis, 'id' | 'project_id'>): Promise<void> {
     const { sessions, proxies } = this.#options
     const page = { limit: 100, offset: 0 }
@@ -128,7 +128,7 @@ export class AnalysisSessions {
 
   #session(id: SessionId, signal: AbortSignal): AnalysisSession {
     const { agents } = this.#options
-    // A cancel does not wait for the page: the session is ended under it.
+    // A cancellation does not wait for the page: its session is ended.
     const orAborted = <Value>(promise: Promise<Value>) => Promise.race([promise, aborted(signal)])
     return {
       run: async (code, result) => {
@@ -137,7 +137,7 @@ export class AnalysisSessions {
         const answer = await orAborted(agents.command(id, ofAgent(executePlaywrightCode), body, limit))
         if (!answer.success) throw new ScriptFailure(String(answer.error).slice(0, 300))
         const parsed = result.safeParse(answer.result)
-        if (!parsed.success) throw new ScriptFailure('the session answers with something else')
+        if (!parsed.success) throw new ScriptFailure('the session responds with something else')
         return parsed.data
       },
       fetch: async (url) => {
@@ -147,17 +147,17 @@ export class AnalysisSessions {
     }
   }
 
-  /** It ends by its timeout, or with the next server. */
+  /** It ends by its timeout or with the next server. */
   #leave(error: unknown): void {
     if (isMissing(error)) return
     this.#options.logger.warn({ err: error }, 'could not end a session of an analysis; it ends by its timeout')
   }
 }
 
-/** The browser, or what runs beside it, did not do its part. */
+/** The browser or its helper programs failed. */
 export class ScriptFailure extends Error {}
 
-/** Whether a session has gone, or did not do its part: another one may. */
+/** Whether the session caused the error, so that another one may succeed. */
 export function isOfSession(error: unknown): boolean {
   if (error instanceof ScriptFailure || error instanceof AgentRefusal) return true
   const codes: readonly ErrorCode[] = ['session_unreachable', 'session_not_found', 'session_start_failed']

@@ -1,6 +1,6 @@
 import type { Run, RunOutcome, Visit } from '../analysis.ts'
 
-/** What a visit looks like by itself. */
+/** The verdict on a single visit. */
 export type Verdict =
   | 'reached'
   | 'login wall'
@@ -8,17 +8,20 @@ export type Verdict =
   | 'challenge'
   | 'refused'
   | 'empty'
-  /** There is no such page. */
+  /** The page does not exist. */
   | 'missing'
-  /** Nothing that browser settings would change: no such name, an address that sessions may not reach, a bad certificate. */
+  /**
+   * Browser settings make no difference: an unknown name, an address that sessions may not reach, an invalid
+   * certificate.
+   */
   | 'unreachable'
-  /** It may be otherwise the next time. */
+  /** A later visit may succeed. */
   | 'failing'
 
 const unreachableErrors =
   /^ERR_(NAME_NOT_RESOLVED|ADDRESS_(UNREACHABLE|INVALID)|CONNECTION_REFUSED|NETWORK_ACCESS_DENIED|UNSAFE_PORT|CERT_|SSL_(?!PROTOCOL)|UNKNOWN_URL_SCHEME|BLOCKED_BY_|TOO_MANY_REDIRECTS)/
 
-/** Pages that ask for a proof, or refuse, say little else. */
+/** Pages with a challenge or a denial contain little other text. */
 const shortText = 1_500
 const challengeWords =
   /\b(verify(ing)? (that )?you are (a )?human|are you (a )?(human|robot)|(not|n't) a robot|just a moment|checking your browser|unusual traffic|attention required|pardon our interruption|enable javascript and cookies to continue|complete the captcha|solve the captcha|(bot|automated) (traffic|access|browser|detected)|automation detected|security check)\b/i
@@ -51,7 +54,7 @@ function verdictOfPage({ isPage, title, text, hasPasswordField, media }: Visit):
   return text.trim() === '' && media === 0 ? 'empty' : 'reached'
 }
 
-/** A widget that a form of an ordinary page has is no challenge: that page has text besides. */
+/** A captcha widget in a form of an ordinary page is no challenge: such a page has other text. */
 function isChallenge({ challenges, title, text }: Visit): boolean {
   if (challenges.some((name) => name.startsWith('header '))) return true
   return text.length < shortText && (challenges.length > 0 || challengeWords.test(`${title}\n${text}`))
@@ -63,8 +66,8 @@ export interface JudgedRun extends Run {
 }
 
 /**
- * Judges runs by each other. A wall or an empty page that every browser meets is the site's own; one that only some
- * meet is made for these. In the same way a page with a fraction of the text that others get is no access.
+ * Compares runs with each other. A denial or an empty page in every browser belongs to the site; in only some browsers,
+ * it is aimed at these. Likewise, a page with a fraction of the text that other browsers get counts as denied.
  */
 export function judgeRuns(runs: readonly Run[]): readonly JudgedRun[] {
   const single = runs.map((run) => ({ ...run, verdict: verdictOf(run.visit) }))
@@ -96,7 +99,7 @@ const comparedLength = 400
 const shareOfText = 0.25
 const shareOfWords = 0.5
 
-/** Whether the text is much shorter than the other, and mostly made of other words. Pages differ from visit to visit. */
+/** Whether the text is much shorter than the other and consists mostly of other words. Pages differ between visits. */
 function isOtherPage(text: string, fullest: string): boolean {
   if (fullest.length < comparedLength || text.length > fullest.length * shareOfText) return false
   const known = new Set(wordsOf(fullest))

@@ -34,7 +34,7 @@ after(async () => {
   server.close()
 })
 
-/** Runs the code as the agent does: it is the body of an async function. */
+/** Runs the code like the agent does, as the body of an async function. */
 async function runner() {
   const page = await browser.newPage()
   return async <Result>(code: string) =>

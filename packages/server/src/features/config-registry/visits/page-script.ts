@@ -1,11 +1,9 @@
-/*
- * Playwright code that runs beside the browser of a session. What it returns is checked where it arrives.
- */
+/* Playwright code that runs next to the browser of a session. The server validates what it returns. */
 
 const openLimitMilliseconds = 30_000
 const settleLimitMilliseconds = 10_000
 
-/** Documents that stand for a challenge, by what is in their frames and scripts. */
+/** Addresses of frames and scripts that identify a challenge. */
 const challengeAddresses = [
   ['cloudflare', 'challenges\\.cloudflare\\.com|/cdn-cgi/challenge-platform/h/'],
   ['datadome', 'captcha-delivery\\.com'],
@@ -19,7 +17,7 @@ const challengeAddresses = [
 ] as const
 const challengeHeaders = ['cf-mitigated', 'x-vercel-mitigated', 'x-amzn-waf-action', 'x-datadome-isbot'] as const
 
-/** Opens the URL, waits until its page stays as it is, and tells what is there: a `Visit`. */
+/** Opens the URL, waits until its page is stable, and returns a `Visit`. */
 export function openScript(url: string): string {
   return `
 const addresses = ${JSON.stringify(challengeAddresses)}
@@ -80,7 +78,7 @@ return {
 }`
 }
 
-/** What is listed of a page for a model; the number of an element is its place in this list. */
+/** The elements of a page for a model. The number of an element is its index in this list. */
 const elements = `
 const elements = async () => {
   const all = await page.locator('a[href], button, input:not([type=hidden]), select, textarea, [role=button], [role=link]').all()
@@ -92,7 +90,7 @@ const elements = async () => {
   return shown
 }`
 
-/** Tells what a model needs to know of the page: a `PageView`. */
+/** Returns what a model needs to know about the page: a `PageView`. */
 export function viewScript(): string {
   return `${elements}
 const described = []
@@ -115,7 +113,7 @@ export type PageAction =
   | { readonly action: 'fill'; readonly element: number; readonly text: string }
   | { readonly action: 'open'; readonly url: string }
 
-/** Does one step, and returns when the page has loaded what the step began. */
+/** Performs one step, and returns when the page has loaded its result. */
 export function actScript(action: PageAction): string {
   const one = 'element' in action ? `const element = (await elements())[${action.element}]` : ''
   const missing = "if (!element) return { done: false, reason: 'there is no such element' }"

@@ -2,20 +2,20 @@ import { setTimeout as pause } from 'node:timers/promises'
 import robotsPackage from 'robots-parser'
 import type { AnalysisSession } from './analysis-sessions.ts'
 
-// Its types tell of a default export, and it is the function itself.
+// Its types declare a default export, but the module is the function itself.
 const robotsParser = robotsPackage as unknown as typeof robotsPackage.default
 
-/** What berth is called in robots.txt. */
+/** The name of berth in robots.txt. */
 export const robotsName = 'berth'
 const attempts = 3
-/** RFC 9309 has crawlers read this much at least. */
+/** RFC 9309 requires crawlers to process at least this much. */
 const maxLength = 512 * 1024
 
 export type Robots = 'allowed' | 'disallowed' | 'unreadable'
 
 /**
- * What the site's robots.txt says of the URL (RFC 9309): without one all is allowed, and while its server fails nothing
- * is. Where the site cannot be reached at all, the visit itself will tell.
+ * Checks the URL against the site's robots.txt (RFC 9309). Without one, everything is allowed; while its server fails,
+ * nothing is. If the site cannot be reached at all, the visit itself reports that.
  */
 export async function askRobots(
   session: AnalysisSession,

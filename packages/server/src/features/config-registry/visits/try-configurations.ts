@@ -17,7 +17,7 @@ import type { SiteVisits } from './visit-site.ts'
 
 const maxProxyRuns = 12
 
-/** What visits have shown; `verdict` is there when they say that configurations do not matter. */
+/** The results of visits. `verdict` is set when configurations make no difference. */
 export interface SiteAnalysis {
   readonly runs: readonly JudgedRun[]
   readonly verdict: NoRecommendation | undefined
@@ -28,15 +28,15 @@ interface TryConfigurationsOptions {
   readonly analysis: StoredAnalysis
   readonly visits: SiteVisits
   readonly offers: readonly ProxyOffer[]
-  /** Of a server before this one. */
+  /** The runs of an earlier server. */
   readonly earlier: readonly Run[]
   readonly keep: (run: Run) => Promise<void>
 }
 
 /**
- * Tries configurations until the cheapest that works is known: the cheapest and the most capable browser first, because
- * their pages tell whether a page is what it should be; those between when the cheapest is kept out; and the operator's
- * proxies when every direct one is.
+ * Tries configurations until the cheapest one that works is known: first the cheapest and the most capable browser,
+ * because their pages show what the page should be; then those in between if the cheapest is denied; then the
+ * operator's proxies if every direct connection is denied.
  */
 export async function tryConfigurations({
   analysis,
@@ -89,7 +89,7 @@ function againstRobots(robots: 'disallowed' | 'unreadable'): NoRecommendation {
   return noRecommendation('target_not_evaluable', message)
 }
 
-/** What no browser setting changes. */
+/** A verdict that no browser setting changes. */
 function sameForAll(runs: readonly JudgedRun[]): NoRecommendation | undefined {
   const evaluable = (message: string) => noRecommendation('target_not_evaluable', message)
   if (runs.every(({ verdict }) => verdict === 'unreachable')) {
@@ -101,7 +101,7 @@ function sameForAll(runs: readonly JudgedRun[]): NoRecommendation | undefined {
   return undefined
 }
 
-/** Nothing works, and proxies that might were not allowed. */
+/** Nothing works, and proxies that might work were not allowed. */
 function withoutProxies(
   runs: readonly JudgedRun[],
   { analysis, offers }: { readonly analysis: StoredAnalysis; readonly offers: readonly ProxyOffer[] },

@@ -14,7 +14,7 @@ interface SiteVisitsOptions {
   readonly analysis: StoredAnalysis
   readonly sessions: AnalysisSessions
   readonly signal: AbortSignal
-  /** Between two visits to the site. */
+  /** The pause between two visits to the site. */
   readonly pauseMilliseconds: number
 }
 
@@ -34,7 +34,7 @@ export class SiteVisits {
     this.#pauseMilliseconds = pauseMilliseconds
   }
 
-  /** Opens the URL in a browser of its own; nothing when the site does not want to be visited by programs. */
+  /** Opens the URL in a new browser. Returns the rule if robots.txt forbids the visit. */
   async visit(configuration: Configuration): Promise<Visit | Exclude<Robots, 'allowed'>> {
     for (let attempt = 1; ; attempt += 1) {
       try {
@@ -46,7 +46,7 @@ export class SiteVisits {
         this.#signal.throwIfAborted()
         if (!isOfSession(error)) throw error
         if (attempt === sessionsOfVisit) {
-          // A host that starts no browser says nothing of a site.
+          // A host that cannot start a browser reveals nothing about the site.
           if (error instanceof BerthError && error.code === 'session_start_failed') throw error
           return failed
         }

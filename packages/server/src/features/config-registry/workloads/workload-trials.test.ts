@@ -19,7 +19,7 @@ interface Asked {
 
 type ModelAnswer = (turn: number) => unknown
 
-/** A server that speaks as OpenAI's, and says what the test wants. */
+/** A server with OpenAI's API whose answers the test defines. */
 let answerOf: ModelAnswer = () => ({})
 let breakOff: ((request: IncomingMessage, response: ServerResponse) => void) | undefined
 const asked: Asked[] = []

@@ -10,7 +10,7 @@ import { type AnalysisSession, type AnalysisSessions, isOfSession } from '../vis
 import { actScript, openScript, viewScript } from '../visits/page-script.ts'
 
 const maxTurns = 15
-/** The last turns are enough for the next; a view of a page is long. */
+/** Only the latest turns are kept, because a view of a page is long. */
 const rememberedMessages = 9
 
 const PageView = z.object({
@@ -45,7 +45,7 @@ interface WorkloadTrialsOptions {
   readonly logger: Logger
 }
 
-/** Lets the operator's model try the intent of an analysis, in a session of its own. */
+/** Lets the operator's model try the intent of an analysis in a separate session. */
 export class WorkloadTrials {
   readonly #options: WorkloadTrialsOptions
 
@@ -62,9 +62,9 @@ export class WorkloadTrials {
       })
     } catch (error) {
       signal.throwIfAborted()
-      // Without a session there is no outcome to tell: the analysis ends as it does without one for a visit.
+      // Without a session there is no outcome: the analysis ends as for a visit without a session.
       if (error instanceof BerthError && !isOfSession(error)) throw error
-      logger.warn({ err: error, analysisId: analysis.id }, 'an intent could not be tried to its end')
+      logger.warn({ err: error, analysisId: analysis.id }, 'the trial of an intent failed')
       return 'error'
     }
   }
@@ -101,7 +101,7 @@ function numbered({ elements }: PageView): readonly string[] {
   return elements.map((element, index) => `${index} ${element}`)
 }
 
-/** Models like to put fences around JSON. */
+/** Models often put code fences around JSON. */
 function readStep(answer: string): Step | undefined {
   try {
     return Step.parse(JSON.parse(/\{[\s\S]*\}/.exec(answer)?.[0] ?? ''))
@@ -110,7 +110,7 @@ function readStep(answer: string): Step | undefined {
   }
 }
 
-/** Does the step, and says what the model should know of it. */
+/** Performs the step and returns the result for the model. */
 async function act(session: AnalysisSession, step: Exclude<Step, { action: 'finish' }>, domain: string) {
   if (step.action === 'open' && !isOfSite(step.url, domain)) return 'only pages of this site may be opened'
   const { done, reason } = await session.run(actScript(step), z.object({ done: z.boolean(), reason: z.string() }))

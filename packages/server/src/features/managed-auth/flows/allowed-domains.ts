@@ -1,4 +1,4 @@
-/** Where values may be entered for every site: the hosts of the usual identity providers, and those below them. */
+/** Hosts, with their subdomains, where values may be entered for every site: the usual identity providers. */
 const identityProviders = [
   'accounts.google.com',
   'login.microsoftonline.com',
@@ -24,7 +24,7 @@ interface Restricted {
   readonly allowed_domains: readonly string[] | null
 }
 
-/** The roots within which a flow enters values. `ledTo` counts only where its connection restricts nothing. */
+/** The domains in which a flow enters values. `ledTo` is used only if the connection has no list. */
 export function allowedFor({ domain, login_url, allowed_domains }: Restricted, ledTo: readonly string[]): string[] {
   const loginHost = login_url === null ? '' : (URL.parse(login_url)?.hostname ?? '')
   const more = isRestricted({ allowed_domains }) ? (allowed_domains ?? []) : [loginHost, ...ledTo]

@@ -2,53 +2,53 @@ import type { LoginChoice, LoginField, LoginPage } from '@berth/contract/agent/l
 import { isCode, type LoginMeans, storedValue, takesTotp } from '../means/login-means.ts'
 import type { FlowErrorCode, FlowFailure, HumanNeed } from './flow-state.ts'
 
-/** What a flow knows when it looks at a page. */
+/** The input of a decision about a page. */
 export interface FlowView {
   readonly isAttended: boolean
   readonly means: LoginMeans | undefined
-  /** What was typed before, as `typedKey` names it. */
+  /** The keys of the values that were typed before, from `typedKey`. */
   readonly typed: readonly string[]
-  /** Whether anything was typed or pressed since the flow began. */
+  /** Whether anything was typed or pressed since the start of the flow. */
   readonly hasActed: boolean
-  /** How often the page was looked at since the last action, without anything coming of it. */
+  /** How often the page was observed without a result since the last action. */
   readonly looks: number
 }
 
-/** What to do about a page. */
+/** What to do with a page. */
 export type Decision =
   | { readonly do: 'succeed' }
   | { readonly do: 'look' }
   | { readonly do: 'reopen' }
   | { readonly do: 'type'; readonly values: readonly PlannedValue[] }
   | { readonly do: 'choose'; readonly choice: LoginChoice }
-  /** A person gives values, or chooses. The known fields are filled in besides. */
+  /** A person has to enter values or choose. The known fields are filled in as well. */
   | { readonly do: 'ask'; readonly known: readonly LoginField[] }
   | { readonly do: 'wait'; readonly message: string }
   | { readonly do: 'fail'; readonly failure: FlowFailure }
 
-/** Where the value of a field comes from. */
+/** The source of a field's value. */
 export interface PlannedValue {
   readonly field: LoginField
   readonly source: 'stored' | 'totp'
 }
 
-/** How often a page that is not ready is looked at again. */
+/** How often a page that is not ready is observed. */
 const maxLooks = 4
-/** A code may lapse while it is typed: the next one is tried. */
+/** A code may expire while it is typed; then the next one is tried. */
 const maxTotpTries = 2
-/** A site may ask for the user name on each of its steps. */
+/** A site may request the user name in each of its steps. */
 const maxTimes = 3
 
 export const totpMark = 'totp'
 
-/** Names what was typed where. Pages of one host that ask for the same again are asking again. */
+/** Identifies a field of a host. Pages of one host with the same field request the same value again. */
 export function typedKey(page: Pick<LoginPage, 'url'>, field: Pick<LoginField, 'name'>): string {
   return `${URL.parse(page.url)?.host ?? ''}/${field.name}`
 }
 
 /**
- * Decides by the page alone, what is stored, and what was typed before. A stored password is typed once for each host: a
- * site that asks for it again has refused it, or has lost its way, and only a person knows better.
+ * Decides from the page, the stored values, and what was typed before. A stored password is typed once for each host: a
+ * site that requests it again has rejected it or is confused, and only a person can resolve that.
  */
 export function decide(page: LoginPage, view: FlowView): Decision {
   switch (page.state) {
@@ -62,7 +62,7 @@ export function decide(page: LoginPage, view: FlowView): Decision {
         : fail(page, 'login_form_not_found', 'No login was found on the site. Set login_url to its address.')
     case 'captcha':
       return view.isAttended
-        ? { do: 'wait', message: 'Solve the challenge of the site in the live view.' }
+        ? { do: 'wait', message: 'Solve the captcha of the site in the live view.' }
         : fail(page, 'captcha_blocked', 'The site shows a challenge that only a person can solve.')
     case 'blocked':
     case 'error':
@@ -81,7 +81,7 @@ function again(page: LoginPage, { looks }: FlowView, code: FlowErrorCode, messag
 
 const retriedProblems: readonly string[] = ['website_error', 'network_error', 'session_expired']
 
-/** The site says no, in a way that leaves nothing to answer. What it says before anything was typed is tried once more. */
+/** The site denies the login without a question. A denial before anything was typed is tried once more. */
 function onProblem(page: LoginPage, { hasActed, looks }: FlowView): Decision {
   const problem = page.problem ?? 'website_error'
   if (retriedProblems.includes(problem) && !hasActed && looks === 0) return { do: 'reopen' }
@@ -139,15 +139,15 @@ function onQuestion(page: LoginPage, view: FlowView): Decision {
       page.fields.filter((field) => !isKnown(field)),
     )
   }
-  // A code is computed when it is typed, so it is known as well.
+  // A code is computed when it is typed, so it is also known.
   return { do: 'ask', known: known.map(({ field }) => field) }
 }
 
-/** Undefined where nothing stored is to be typed into the field. */
+/** Undefined if no stored value is to be typed into the field. */
 function plan(page: LoginPage, field: LoginField, { means, typed }: FlowView): PlannedValue | undefined {
   if (!means) return undefined
   if (takesTotp(means, field)) {
-    // One field of a page is for the code. What the others are for, a person has to say.
+    // Only one field of a page is for the code. A person has to fill in the others.
     const isFirst = page.fields.find((each) => takesTotp(means, each)) === field
     return isFirst && !typed.includes(totpMark) ? { field, source: 'totp' } : undefined
   }
@@ -185,7 +185,10 @@ function totpChoice({ choices }: LoginPage, { means, typed }: FlowView): LoginCh
   return choices.find((choice) => choice.mfa_type === 'totp')
 }
 
-/** What follows from what is stored: codes, the password instead of a link, or the account that is meant. */
+/**
+ * The choice that follows from the stored values: a code, the password instead of a link, or the account with this user
+ * name.
+ */
 function obviousChoice(page: LoginPage, view: FlowView): LoginChoice | undefined {
   const byTotp = totpChoice(page, view)
   if (byTotp) return byTotp
@@ -202,7 +205,7 @@ function obviousChoice(page: LoginPage, view: FlowView): LoginChoice | undefined
   return page.choices.find((choice) => choice.mfa_type === 'password' && isNew(choice))
 }
 
-/** A form for a code in the place of the password, with another for it behind a choice. */
+/** A form that requests a code instead of the password and offers the password as a choice. */
 function asksForCodeInstead({ fields }: LoginPage): boolean {
   const asks = (...purposes: readonly LoginField['purpose'][]) =>
     fields.some(({ purpose }) => purposes.includes(purpose))
@@ -234,7 +237,7 @@ const passwordField: LoginField = {
   selector: '',
 }
 
-/** Nobody can be asked: the failure says what was wanted. */
+/** Nobody can be asked, so the failure says what was needed. */
 function unattendedNeed(page: LoginPage, missing: readonly LoginField[]): Decision {
   const [need = 'customer_input'] = needsOf(missing, page.choices, page.state === 'choice')
   const [code, message] = failureOf[need]
@@ -252,7 +255,7 @@ const failureOf: Readonly<Record<HumanNeed, readonly [FlowErrorCode, string]>> =
   customer_input: ['customer_input_required', 'The site asks for something that is not stored.'],
 }
 
-/** What a person has to do who answers these fields, or one of the choices. The most telling comes first. */
+/** What a person has to do to answer these fields or one of the choices. The most specific need comes first. */
 export function needsOf(
   fields: readonly LoginField[],
   choices: readonly LoginChoice[],

@@ -18,8 +18,9 @@ interface FlowCompletionOptions {
 }
 
 /**
- * Keeps what a login has reached: first the profile, then what was entered, then what the connection knows, and last that
- * the flow has succeeded. A crash in between leaves a flow with its evidence, for which all of it is done again.
+ * Saves the results of a login: first the profile, then the entered values, then the facts of the connection, and
+ * finally the success of the flow. A crash in between leaves a flow with its evidence, for which all steps are
+ * repeated.
  */
 export class FlowCompletion {
   readonly #options: FlowCompletionOptions

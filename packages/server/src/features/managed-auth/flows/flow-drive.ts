@@ -25,21 +25,21 @@ interface FlowDriveOptions {
   readonly signal: AbortSignal
 }
 
-/** The browser of a flow that is being driven, and what of its page is only worth something while it is. */
+/** The browser of a running flow, and the state of its page that is not stored. */
 export class FlowDrive {
   readonly sessionId: SessionId
   readonly #options: FlowDriveOptions
-  /** The page after the last action. Absent: it has to be observed. */
+  /** The page after the last action. When absent, it must be observed. */
   page: LoginPage | undefined
-  /** What is stored for the login, once it was read. */
+  /** The stored values for the login, after they were read. */
   means: Promise<LoginMeans | undefined> | undefined
-  /** How often the page was looked at since the last action. */
+  /** How often the page was observed since the last action. */
   looks = 0
-  /** When the page is looked at next, while somebody is asked. */
+  /** When to observe the page next while a person is asked. */
   noticeAt = 0
-  /** How often a model was asked. */
+  /** The number of questions to a model. */
   questions = 0
-  /** How often the page did not take what was typed. */
+  /** How often the page did not accept what was typed. */
   refusals = 0
 
   constructor(options: FlowDriveOptions) {
@@ -60,7 +60,7 @@ export class FlowDrive {
     return this.page
   }
 
-  /** The page, or what it has become when it is another one than this. */
+  /** Returns the page, or waits until it differs from `than`. */
   async observe(flow: StoredFlow, than?: string): Promise<LoginPage> {
     const { browsers, signal } = this.#options
     const body = {

@@ -11,7 +11,7 @@ import type { FlowFailure } from './flow-state.ts'
 import type { FlowSteps, Step } from './flow-steps.ts'
 import type { FlowStore, StoredFlow } from './flow-store.ts'
 
-/** How often the page is looked at while a person is asked. */
+/** How often the page is observed while a person is asked. */
 const noticeMilliseconds = 5_000
 
 interface FlowRunnerOptions {
@@ -21,7 +21,7 @@ interface FlowRunnerOptions {
   readonly steps: FlowSteps
   readonly completion: FlowCompletion
   readonly signals: FlowSignals
-  /** The profile of the connection, which is made where it is missing. */
+  /** The profile of the connection, created if it is missing. */
   readonly profileOf: (connection: StoredConnection) => Promise<ProfileId>
   readonly serverId: string
   readonly clock: Clock
@@ -33,14 +33,14 @@ interface Running {
   readonly done: Promise<void>
 }
 
-/** Why a flow is not driven any further: the server stops. What is in progress goes on with its next start. */
+/** The server stops. It resumes the flow after its next start. */
 class ServerStops extends Error {}
-/** The flow has ended, whoever ended it. */
+/** The flow has ended, for any reason. */
 class FlowIsOver extends Error {}
 
 /**
- * Drives the flows of this server. What a flow has reached is in its row, so that a server that is started again goes on
- * where the last one was: it asks the browser, which is still there, what its page is.
+ * Runs the flows of this server. The progress of a flow is stored in its row, so a restarted server resumes it: it
+ * observes the page of the browser, which is still running.
  */
 export class FlowRunner {
   readonly #options: FlowRunnerOptions
@@ -53,7 +53,7 @@ export class FlowRunner {
     this.#options = options
   }
 
-  /** Drives the flow until it is over. It rejects for nothing. */
+  /** Runs the flow until it ends. Never rejects. */
   run(id: AuthFlowId): Promise<void> {
     const known = this.#running.get(id)
     if (known) return known.done
@@ -64,17 +64,17 @@ export class FlowRunner {
     return done
   }
 
-  /** The flow has ended: its browser ends as well. On another server, that one finds out. */
+  /** Ends the browser of a flow that has ended. If another server has it, that server notices. */
   async stop(flow: StoredFlow): Promise<void> {
     this.#options.signals.notify(flow.connection_id)
     const running = this.#running.get(flow.id)
     running?.controller.abort(new FlowIsOver())
     await running?.done
-    // It may not have been driven yet, since its server was started again.
+    // It may not be running yet, because its server was restarted.
     if (flow.session_id) await this.#options.browsers.end(flow.session_id)
   }
 
-  /** Goes on with what an earlier run of this server has left. */
+  /** Resumes the flows of an earlier process of this server. */
   async recover(): Promise<void> {
     const { store, browsers, serverId } = this.#options
     const left = await store.listLeftSessions(serverId, authTagName)
@@ -82,7 +82,7 @@ export class FlowRunner {
     await Promise.all(left.map((id) => browsers.end(id)))
   }
 
-  /** Ends what a server that is gone has left. It is not known what it has typed. */
+  /** Ends the flows of servers that are gone. It is unknown what these have typed. */
   async failOrphans(): Promise<void> {
     const { store, serverId } = this.#options
     for (const flow of await store.listOrphans()) {
@@ -90,14 +90,14 @@ export class FlowRunner {
     }
   }
 
-  /** Of one that was taken by a job and has been interrupted: the job comes again, and the login does not. */
+  /** Ends an interrupted flow that a job had started: the job is repeated, the login is not. */
   async failInterrupted(flow: StoredFlow): Promise<void> {
     await this.#fail(flow, interrupted)
     const connection = await this.#options.connections.findById(flow.connection_id)
     if (connection && flow.session_id) await this.#options.browsers.end(flow.session_id)
   }
 
-  /** The browser of a flow may end without the flow. */
+  /** The browser of a flow may end before the flow. */
   noteSessionEnded(sessionId: SessionId): void {
     for (const [id, known] of this.#sessions) {
       if (known === sessionId) this.#running.get(id)?.controller.abort(new BrowserIsGone())
@@ -118,10 +118,10 @@ export class FlowRunner {
       if (signal.reason instanceof ServerStops) return
       const flow = await store.find(id).catch(() => undefined)
       if (flow?.status === 'IN_PROGRESS') {
-        // The message of an agent can quote its page, and so what was typed there.
+        // The message of an agent can quote its page, and with it what was typed there.
         logger.warn({ flowId: id, reason: reasonOf(error) }, 'a login has failed')
         await this.#fail(flow, failureOf(error)).catch((cause: unknown) =>
-          logger.error({ err: cause, flowId: id }, 'could not note that a login has failed'),
+          logger.error({ err: cause, flowId: id }, 'could not store the failure of a login'),
         )
       }
     }
@@ -183,7 +183,7 @@ export class FlowRunner {
     return true
   }
 
-  /** A browser with the profile, on the login page; or the browser that an earlier run has left. */
+  /** Starts a browser with the profile on the login page, or finds the browser of an earlier run. */
   async #begin(flow: StoredFlow, connection: StoredConnection, signal: AbortSignal): Promise<FlowDrive | undefined> {
     const { browsers, store, signals } = this.#options
     const { project_id: projectId } = connection
@@ -223,7 +223,7 @@ class BrowserIsGone extends Error {}
 
 const interrupted: FlowFailure = {
   code: 'internal_error',
-  message: 'The server that drove the login has stopped in the middle of it. Begin another one.',
+  message: 'The server stopped during the login. Start another one.',
 }
 
 function reasonOf(error: unknown): string {
@@ -231,9 +231,9 @@ function reasonOf(error: unknown): string {
 }
 
 function failureOf(error: unknown): FlowFailure {
-  if (error instanceof BrowserIsGone) return { code: 'browser_error', message: 'The browser of the login has ended.' }
+  if (error instanceof BrowserIsGone) return { code: 'browser_error', message: 'The browser of the login has exited.' }
   if (!(error instanceof BerthError)) {
-    return { code: 'browser_error', message: 'The browser of the login does not do its part.' }
+    return { code: 'browser_error', message: 'The browser of the login does not respond as expected.' }
   }
   if (error.code === 'credential_provider_failed') return { code: 'customer_input_required', message: error.message }
   const isOfBrowser = error.status >= 500 || error.status === 429 || error.status === 404

@@ -2,10 +2,10 @@ import type { AuthFlowId, ProjectId } from '@berth/contract/common/ids.ts'
 import type { ProjectSecrets } from '../../../secrets/project-secrets.ts'
 import type { Answer } from './submission.ts'
 
-/** What people enter, by the names under which it is kept, in the order in which it was entered. */
+/** What people entered, by the names under which it is stored, in the order of entry. */
 export type Inputs = ReadonlyMap<string, string>
 
-/** Seals what belongs to one flow. It is removed when the flow ends. */
+/** Encrypts the inputs of one flow. They are removed when the flow ends. */
 export class FlowSecrets {
   readonly #secrets: ProjectSecrets
 

@@ -1,10 +1,10 @@
 import type { AuthConnectionId } from '@berth/contract/common/ids.ts'
 import { Changes } from '@berth/runtime/async/changes.ts'
 
-/** Of what happens on another server nobody tells this one. */
+/** How often to poll for changes that happen on other servers. */
 const lookMilliseconds = 1_000
 
-/** Wakes those of this server who wait for a flow to change. */
+/** Wakes callers on this server that wait for a change of a flow. */
 export class FlowSignals {
   readonly #changes = new Map<AuthConnectionId, Changes>()
 
@@ -12,7 +12,7 @@ export class FlowSignals {
     this.#changes.get(id)?.notify()
   }
 
-  /** Resolves with the next change, after a second at the latest, or when the signal aborts. */
+  /** Resolves at the next change, after one second at the latest, or when the signal aborts. */
   async next(id: AuthConnectionId, signal: AbortSignal): Promise<void> {
     const changes = this.#changes.get(id) ?? new Changes()
     this.#changes.set(id, changes)

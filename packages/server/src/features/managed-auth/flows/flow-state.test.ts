@@ -41,7 +41,7 @@ const newFlow = (status: FlowStatus, step: FlowStep) => ({
 
 const goTo = (step: FlowStep) => (flow: StoredFlow) => store.change(flow, { step }, now)
 
-/** What comes to a flow, as the statement that decides about it. */
+/** The events of a flow, as the statements that decide them. */
 const events: Readonly<Record<string, (flow: StoredFlow) => Promise<unknown>>> = {
   'a page that asks': goTo('AWAITING_INPUT'),
   'a page that waits for a person': goTo('AWAITING_EXTERNAL_ACTION'),
@@ -57,7 +57,7 @@ const events: Readonly<Record<string, (flow: StoredFlow) => Promise<unknown>>> =
   'a login of a job': () => store.beginUnlessBusy(newFlow('IN_PROGRESS', 'DISCOVERING')),
 }
 
-/** Where each event leads. What is not named changes nothing. */
+/** The state after each event. Events that are not listed change nothing. */
 const ends = {
   'the end of its time': 'EXPIRED COMPLETED',
   'the login': 'SUCCESS COMPLETED',
@@ -91,7 +91,7 @@ for (const [state, leads] of Object.entries(transitions)) {
       const row = newFlow(status, step)
       const flow = await server.database.insertInto('auth_flows').values(row).returningAll().executeTakeFirstOrThrow()
 
-      await happen(flow).catch((error: Error) => assert.match(error.message, /^a flow does not go from/))
+      await happen(flow).catch((error: Error) => assert.match(error.message, /^a flow cannot change from/))
 
       const left = await store.find(flow.id)
       assert.equal(`${left?.status} ${left?.step}`, leads[event] ?? state, event)

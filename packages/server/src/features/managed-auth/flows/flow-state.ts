@@ -3,17 +3,17 @@ import type { FlowStep, ManagedAuthBrowserConfig } from '@berth/contract/managed
 /*
  * The states of a flow, as (status, step):
  *
- * DISCOVERING      begins here; its browser starts, and the login page is looked for
- * AWAITING_INPUT   the page needs what nothing stored can give; an answer leads on
- * AWAITING_EXTERNAL_ACTION  a person has to act elsewhere; what becomes of the page leads on, or an answer to its fallback
- * SUBMITTING       something is typed or pressed, or the page that follows is read
- * COMPLETED        with one of the other statuses; nothing leads on
+ * DISCOVERING      the initial step: the browser starts, and the flow searches for the login page
+ * AWAITING_INPUT   the page needs a value or a choice that is not stored; an answer continues the flow
+ * AWAITING_EXTERNAL_ACTION  a person has to act elsewhere; a change of the page, or an answer to its fallback, continues it
+ * SUBMITTING       something is being typed or pressed, or the page that follows is being observed
+ * COMPLETED        has one of the other statuses, and is final
  *
- * Every change is one statement that finds the flow in the version, or with the question, that the change is based on. So
- * of an answer, an expiry, a cancel and a page that come at once, one changes the flow and the others find it changed.
+ * Every change is one statement that requires the version, or the question, that the change is based on. So if an answer,
+ * an expiry, a cancellation and a new page come together, one of them changes the flow, and the others find it changed.
  */
 
-/** Which steps follow which while a flow is in progress. Every step may be followed by COMPLETED. */
+/** The permitted next steps while a flow is in progress. Every step may be followed by COMPLETED. */
 export const nextSteps: Readonly<Record<FlowStep, readonly FlowStep[]>> = {
   DISCOVERING: ['DISCOVERING', 'AWAITING_INPUT', 'AWAITING_EXTERNAL_ACTION', 'SUBMITTING', 'COMPLETED'],
   AWAITING_INPUT: ['SUBMITTING', 'COMPLETED'],
@@ -25,13 +25,13 @@ export const nextSteps: Readonly<Record<FlowStep, readonly FlowStep[]>> = {
 export const flowMilliseconds = 20 * 60_000
 export const inputMilliseconds = 10 * 60_000
 
-/** What the browser of a flow has otherwise than its connection says. */
+/** Overrides of the connection's browser settings for one flow. */
 export interface FlowOptions {
   readonly record: boolean
   readonly browser: ManagedAuthBrowserConfig
 }
 
-/** What a person had to do in a login, that nothing stored can do. */
+/** What a person had to do in a login because no stored value suffices. */
 export type HumanNeed =
   | 'external_action'
   | 'totp'
@@ -42,7 +42,7 @@ export type HumanNeed =
   | 'mfa_choice'
   | 'customer_input'
 
-/** Why a flow has failed. The codes are those of the documented API. */
+/** Why a flow failed. The codes are part of the public API. */
 export type FlowErrorCode =
   | 'login_form_not_found'
   | 'navigation_confused'

@@ -26,10 +26,10 @@ import { type FlowFailure, type HumanNeed, inputMilliseconds } from './flow-stat
 import type { FlowStore, StoredFlow } from './flow-store.ts'
 import { type LoginAdvisor, maxQuestions, openChoices } from './login-advisor.ts'
 
-/** A login has fewer steps than this. One with more goes in circles. */
+/** A login needs fewer steps. A flow that reaches the limit is in a loop. */
 const maxActions = 30
 const maxRefusals = 2
-/** A code that lapses so soon may be too late when it arrives. */
+/** A code that expires this soon may be too late when it arrives. */
 const freshMilliseconds = 3_000
 
 interface FlowStepsOptions {
@@ -41,7 +41,7 @@ interface FlowStepsOptions {
   readonly clock: Clock
 }
 
-/** A flow as it was read, and the browser that it is driven in. */
+/** The row of a flow and the browser that runs it. */
 export interface Step {
   readonly flow: StoredFlow
   readonly connection: StoredConnection
@@ -50,8 +50,9 @@ export interface Step {
 }
 
 /**
- * What a flow does about a page. Before anything is typed or pressed, the row says so, by a statement that finds the flow as
- * it was read: whoever drives it later, after a crash, knows what may have been typed, and does not type it again.
+ * Performs the steps of a flow on a page. Before anything is typed or pressed, the row is updated by a statement that
+ * requires the version that was read. So after a crash, the next runner knows what may have been typed and does not
+ * type it again.
  */
 export class FlowSteps {
   readonly #options: FlowStepsOptions
@@ -60,7 +61,7 @@ export class FlowSteps {
     this.#options = options
   }
 
-  /** Looks at the page and does what it calls for. */
+  /** Observes the page and does what it requires. */
   async proceed({ flow, connection, drive, signal }: Step): Promise<void> {
     const page = await this.#pageOf({ flow, connection, drive, signal })
     if (!page) return
@@ -73,7 +74,7 @@ export class FlowSteps {
     await this.#carryOut((await this.#advice(decision, view, page, step)) ?? decision, step, page, means)
   }
 
-  /** Where nothing but a person could go on: what the model of the operator makes of the choices, if there is one. */
+  /** If only a person could continue, the operator's model, if there is one, chooses. */
   async #advice(decision: Decision, view: FlowView, page: LoginPage, step: Step): Promise<Decision | undefined> {
     const { advisor, secrets } = this.#options
     const { flow, connection, drive, signal } = step
@@ -85,7 +86,7 @@ export class FlowSteps {
     return advisor.advise({ page, means: view.means, inputs, choices }, signal)
   }
 
-  /** What the flow waits for elsewhere: the page tells when it has happened. Returns whether anything has. */
+  /** Observes the page while an action elsewhere is pending. Returns whether the page has changed. */
   async watch({ flow, connection, drive, signal }: Step): Promise<boolean> {
     const page = await drive.observe(flow, flow.page?.page_key)
     signal.throwIfAborted()
@@ -97,14 +98,14 @@ export class FlowSteps {
     return true
   }
 
-  /** A person may log in by hand instead of answering, in the live view. */
+  /** A person may log in manually in the live view instead of answering. */
   async notice({ flow, drive, signal }: Step): Promise<void> {
     const page = await drive.observe(flow)
     signal.throwIfAborted()
     if (page.state === 'logged_in') await this.#succeed(flow, page)
   }
 
-  /** Types or presses what was answered, with the stored values of the same page. */
+  /** Types or presses the answer, together with the stored values for the same page. */
   async useAnswer({ flow, connection, drive, signal }: Step): Promise<void> {
     const { secrets } = this.#options
     const { page, sealed_answer: sealed } = flow
@@ -150,7 +151,7 @@ export class FlowSteps {
     })
   }
 
-  /** Read once for each drive. A person can do without what a provider does not give. */
+  /** Read once for each run. A person can replace what a provider does not return. */
   async #meansOf({ flow, connection, drive }: Step): Promise<LoginMeans | undefined> {
     const { means } = this.#options
     drive.means ??= flow.is_attended ? means.open(connection).catch(means.ignoreProvider) : means.open(connection)
@@ -187,7 +188,7 @@ export class FlowSteps {
         return this.#succeed(flow, page)
       case 'look':
         drive.looks += 1
-        // One that loads is waited for by the agent; one that has nothing to say may yet.
+        // The agent has waited for a loading page. A page without a login may still show one.
         await delay(page.state === 'loading' ? 0 : 1_000, undefined, { signal })
         return
       case 'reopen':
@@ -240,7 +241,7 @@ export class FlowSteps {
     await this.#settle({ flow: began, drive }, await drive.type(began, page, values, false), marks)
   }
 
-  /** A code that was not typed in this flow before, and lives for a while yet. */
+  /** A code that was not typed in this flow before and stays valid for a while. */
   async #freshCode({ typed }: StoredFlow, { totp }: LoginMeans, signal: AbortSignal): Promise<string | undefined> {
     const { clock } = this.#options
     const first = totp?.(clock.now())
@@ -261,7 +262,10 @@ export class FlowSteps {
     if (began) await this.#settle({ flow: began, drive }, await drive.choose(began, page, choice.ref), [])
   }
 
-  /** Says in the row what is about to happen. Undefined when the flow has changed meanwhile: then it does not happen. */
+  /**
+   * Records the next action in the row. Returns undefined if the flow has changed meanwhile, and then the action must
+   * not happen.
+   */
   async #begin(
     { flow, drive }: Pick<Step, 'flow' | 'drive'>,
     page: LoginPage,
@@ -282,7 +286,7 @@ export class FlowSteps {
     })
   }
 
-  /** Takes the page that follows. What was not typed after all may be typed yet. */
+  /** Uses the page after the action. Values that were not typed after all may be typed later. */
   async #settle(
     { flow, drive }: Pick<Step, 'flow' | 'drive'>,
     { outcome, typed, page }: LoginOutcome,
@@ -294,22 +298,22 @@ export class FlowSteps {
       if (!(await this.#change(flow, { typed: JSON.stringify(remaining) }))) return
     }
     if (outcome === 'done' && flow.typed.length > maxActions) {
-      const message = 'The login has more steps than any login has.'
+      const message = 'The login took too many steps.'
       return this.fail(flow, { code: 'max_steps_exceeded', message })
     }
-    // What the page was before says nothing about it now.
+    // The earlier page is outdated.
     drive.page = outcome === 'stale' || outcome === 'unknown_ref' ? undefined : page
     if (outcome === 'done' || outcome === 'already_typed' || outcome === 'domain_not_allowed') return
     drive.refusals += 1
     if (drive.refusals <= maxRefusals) return
-    await this.fail(flow, { code: 'element_not_found', message: 'A page of the login does not take what is typed.' })
+    await this.fail(flow, { code: 'element_not_found', message: 'A page of the login does not accept what is typed.' })
   }
 
-  /** A connection that restricts nothing follows its login wherever it leads. */
+  /** A connection without a list of domains follows its login to any host. */
   async #follow({ flow, drive }: Pick<Step, 'flow' | 'drive'>, hosts: readonly string[]): Promise<void> {
     drive.looks += 1
     if (drive.looks > maxActions) {
-      return this.fail(flow, { code: 'stuck_in_loop', message: 'The login leads from host to host.' })
+      return this.fail(flow, { code: 'stuck_in_loop', message: 'The login redirects between too many hosts.' })
     }
     await this.#change(flow, { led_to: JSON.stringify([...flow.led_to, ...hosts]) })
   }
@@ -353,7 +357,7 @@ export class FlowSteps {
   }
 }
 
-/** With these codes the site has refused what is stored, and would again. */
+/** The codes with which a site rejects the stored values, so they are not tried again. */
 const refusals: readonly string[] = ['credentials_invalid', 'account_locked', 'totp_code_rejected']
 
 function denialOf(connection: StoredConnection, page: LoginPage) {
@@ -366,7 +370,7 @@ function needsOfChoice(choice: LoginChoice): readonly HumanNeed[] {
   return choice.kind === 'mfa' ? ['mfa_choice'] : []
 }
 
-/** The order of the page, whoever gives a value. */
+/** In the order of the page, whatever the source of a value. */
 function inOrder({ fields }: LoginPage, values: readonly (readonly [LoginField, string])[]) {
   return fields.flatMap((field) => values.filter(([{ ref }]) => ref === field.ref))
 }

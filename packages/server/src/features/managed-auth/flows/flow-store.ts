@@ -6,7 +6,7 @@ import { nextSteps } from './flow-state.ts'
 
 export type StoredFlow = Selectable<AuthFlowTable>
 
-/** The end of a flow, as far as all ends are alike: nothing of what was entered is kept. */
+/** The common columns of every end: nothing that was entered is kept. */
 const ended = {
   step: 'COMPLETED' as const,
   page: null,
@@ -30,8 +30,8 @@ export class FlowStore {
   }
 
   /**
-   * Begins a flow in place of the one that is in progress, if there is one. Of two at once, one comes first and is
-   * canceled by the other. Undefined when the connection is gone.
+   * Starts a flow and cancels the one in progress. Of two concurrent calls, the later one cancels the earlier one's
+   * flow. Undefined if the connection is gone.
    */
   async begin(
     flow: Insertable<AuthFlowTable>,
@@ -50,13 +50,13 @@ export class FlowStore {
     })
   }
 
-  /** Begins a flow that nobody waits for, unless one is in progress. */
+  /** Starts a flow that nobody waits for, unless one is in progress. */
   async beginUnlessBusy(flow: Insertable<AuthFlowTable>, database = this.#database): Promise<StoredFlow | undefined> {
     return (
       database
         .insertInto('auth_flows')
         .values(flow)
-        // A literal: with a parameter, the general plan of a prepared statement would not find the partial index.
+        // A literal: with a parameter, the generic plan of a prepared statement would not use the partial index.
         .onConflict((conflict) =>
           conflict.column('connection_id').where('status', '=', sql.lit<'IN_PROGRESS'>('IN_PROGRESS')).doNothing(),
         )
@@ -70,8 +70,8 @@ export class FlowStore {
   }
 
   /**
-   * The newest flow of each connection: the one in progress, or the last one that ended. Flows that begin at once are in
-   * progress in another order than that of their times.
+   * The newest flow of each connection: the one in progress, or the last one that ended. Concurrent flows may not start
+   * in the order of their times.
    */
   async listNewest(connectionIds: readonly AuthConnectionId[]): Promise<ReadonlyMap<AuthConnectionId, StoredFlow>> {
     if (connectionIds.length === 0) return new Map()
@@ -88,7 +88,7 @@ export class FlowStore {
     return new Map(flows.map((flow) => [flow.connection_id, flow]))
   }
 
-  /** A server takes a flow that waits for one. Of two, or of one that comes again, one gets it. */
+  /** Assigns a waiting flow to a server. Of two servers, or two attempts, one succeeds. */
   async take(id: AuthFlowId, serverId: string): Promise<StoredFlow | undefined> {
     return this.#database
       .updateTable('auth_flows')
@@ -100,14 +100,14 @@ export class FlowStore {
       .executeTakeFirst()
   }
 
-  /** Changes the flow while it is as it was read. Undefined when somebody else has changed it. */
+  /** Changes the flow if it is unchanged since it was read. Undefined otherwise. */
   async change(
     { id, version, step }: StoredFlow,
     columns: Updateable<AuthFlowTable>,
     now: Date,
   ): Promise<StoredFlow | undefined> {
     if (columns.step && columns.step !== step && !nextSteps[step].includes(columns.step)) {
-      throw new Error(`a flow does not go from ${step} to ${columns.step}`)
+      throw new Error(`a flow cannot change from ${step} to ${columns.step}`)
     }
     return this.#database
       .updateTable('auth_flows')
@@ -120,7 +120,7 @@ export class FlowStore {
       .executeTakeFirst()
   }
 
-  /** Takes the answer to a question, while it is the question. Of two answers, one is taken. */
+  /** Accepts the answer to the current question. Of two answers, one is accepted. */
   async answer(
     { id, interaction_id }: StoredFlow,
     columns: Pick<Updateable<AuthFlowTable>, 'sealed_answer' | 'sso_provider'>,
@@ -148,7 +148,7 @@ export class FlowStore {
       .executeTakeFirst()
   }
 
-  /** Ends a flow that is in progress. With `version`, only while it is as it was read. */
+  /** Ends a flow in progress. With `version`, only if it is unchanged since it was read. */
   async end(
     id: AuthFlowId,
     columns: Pick<Updateable<AuthFlowTable>, 'error_code' | 'error_message' | 'website_error' | 'post_login_url'> & {
@@ -165,7 +165,10 @@ export class FlowStore {
     return query.returningAll().executeTakeFirst()
   }
 
-  /** Ends flows whose time is over, or who have waited for somebody for too long. A login that succeeded is only kept. */
+  /**
+   * Ends flows that have expired or have waited for a person for too long. Excludes successful logins that are being
+   * saved.
+   */
   async expire(now: Date, connectionIds?: readonly AuthConnectionId[]): Promise<readonly StoredFlow[]> {
     if (connectionIds?.length === 0) return []
     let query = this.#database
@@ -188,7 +191,7 @@ export class FlowStore {
     return query.returningAll().execute()
   }
 
-  /** The code in the hash is used up, if it is that of this flow and was not used before. */
+  /** Consumes the code with this hash, if it belongs to the flow and was not used before. */
   async useHandoff(id: AuthFlowId, hash: Buffer, now: Date): Promise<boolean> {
     const used = await this.#database
       .updateTable('auth_flows')
@@ -203,7 +206,7 @@ export class FlowStore {
     return used !== undefined
   }
 
-  /** Counts a wrong code. After too many of them no code opens the flow. */
+  /** Counts a wrong code. After too many, no code is accepted. */
   async countHandoffTry(id: AuthFlowId, maxTries: number, now: Date): Promise<void> {
     await this.#database
       .updateTable('auth_flows')
@@ -216,7 +219,7 @@ export class FlowStore {
       .execute()
   }
 
-  /** Those that this server was driving when it was killed. */
+  /** The flows that this server was running when it was killed. */
   async listInProgress(serverId: string): Promise<readonly StoredFlow[]> {
     return this.#database
       .selectFrom('auth_flows')
@@ -226,7 +229,7 @@ export class FlowStore {
       .execute()
   }
 
-  /** The sessions that a killed run of this server has left and that no flow uses. */
+  /** The sessions that an earlier run of this server has left and that no flow uses. */
   async listLeftSessions(serverId: string, tagName: string): Promise<readonly SessionId[]> {
     const { rows } = await sql<{ id: SessionId }>`
       select id from sessions
@@ -237,7 +240,7 @@ export class FlowStore {
     return rows.map(({ id }) => id)
   }
 
-  /** Those whose server is gone, by what it has told last. */
+  /** The flows of servers that count as gone. */
   async listOrphans(): Promise<readonly StoredFlow[]> {
     return this.#database
       .selectFrom('auth_flows')
@@ -277,7 +280,7 @@ export class FlowStore {
   }
 }
 
-/** The flow that was in progress, canceled. */
+/** The flow that was in progress, now canceled. */
 export async function cancel(
   database: Database,
   connectionId: AuthConnectionId,

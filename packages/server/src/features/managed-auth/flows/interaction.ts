@@ -10,7 +10,7 @@ import type {
 } from '@berth/contract/managed-auth/interaction.ts'
 import { isCode } from '../means/login-means.ts'
 
-/** What a page asks for besides the fields whose values are known, in both spellings. */
+/** The fields and choices of a page, except fields with known values, in both forms of the API. */
 export function interactionOf(page: LoginPage, knownRefs: readonly string[]): Interaction {
   const fields = askedFields(page, knownRefs)
   const sso = page.choices.filter(({ kind }) => kind === 'sso')
@@ -128,7 +128,7 @@ function choiceRecord(choice: LoginChoice): AuthChoice {
   }
 }
 
-/** Of choices that have a type which the older list knows. */
+/** The type of a choice, if the older list supports it. */
 export function mfaTypeOf({ kind, mfa_type }: LoginChoice): MfaOption['type'] | undefined {
   if (kind !== 'mfa' && kind !== 'method') return undefined
   return mfa_type === 'passkey' || mfa_type === 'other' ? undefined : mfa_type

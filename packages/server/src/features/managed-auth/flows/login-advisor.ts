@@ -6,7 +6,7 @@ import type { LoginMeans } from '../means/login-means.ts'
 import { choiceMark, type Decision, type FlowView } from './decide.ts'
 
 const answerMilliseconds = 15_000
-/** Of one flow. */
+/** The limit of one flow. */
 export const maxQuestions = 6
 const maxText = 160
 
@@ -18,16 +18,16 @@ const instructions =
 
 const Advice = z.object({ choose: z.string().max(40).nullable() })
 
-/** What stands in the way of going on alone, and could be chosen. */
+/** Failures where pressing a choice might continue the login. */
 const failures: readonly string[] = ['account_choice_required', 'mfa_required', 'customer_input_required']
 const methods: readonly (LoginChoice['mfa_type'] | undefined)[] = ['password', 'switch', 'other', undefined]
 
 export interface LoginQuestion {
   readonly page: LoginPage
   readonly means: LoginMeans | undefined
-  /** What people have entered in this flow. */
+  /** The values that people have entered in this flow. */
   readonly inputs: ReadonlyMap<string, string>
-  /** Those that may be pressed. */
+  /** The choices that may be pressed. */
   readonly choices: readonly LoginChoice[]
 }
 
@@ -38,8 +38,9 @@ interface LoginAdvisorOptions {
 }
 
 /**
- * Asks a model of the operator which choice of a page to press, where the page does not say so itself. It can choose nothing
- * else: what is typed, another service, terms and grants are not its to decide. It gets no stored or entered value.
+ * Asks the operator's model which choice of a page to press if the page is ambiguous. The model cannot do anything
+ * else: it does not decide what is typed, and cannot select another service, accept terms or grant access. It receives
+ * no stored or entered value.
  */
 export class LoginAdvisor {
   readonly #model: Pick<ModelClient, 'ask'>
@@ -52,7 +53,7 @@ export class LoginAdvisor {
     this.#limitMilliseconds = limitMilliseconds
   }
 
-  /** Undefined where the model is of no help, whatever the reason. */
+  /** Undefined if the model does not help, for any reason. */
   async advise(question: LoginQuestion, signal: AbortSignal): Promise<Decision | undefined> {
     try {
       const limit = AbortSignal.any([signal, AbortSignal.timeout(this.#limitMilliseconds)])
@@ -62,17 +63,17 @@ export class LoginAdvisor {
       return choice && { do: 'choose', choice }
     } catch (error) {
       signal.throwIfAborted()
-      // Its message could quote the answer, and so the page.
+      // The message of the error could quote the response, and with it the page.
       this.#logger.warn(
         { reason: error instanceof Error ? error.name : 'unknown' },
-        'the model of logins was of no help',
+        'the login model gave no usable answer',
       )
       return undefined
     }
   }
 }
 
-/** The choices that the model may press now: none where a person, or what is stored, is the better guide. */
+/** The choices that the model may press. Empty if a person or a stored value decides better. */
 export function openChoices(
   page: LoginPage,
   { means, isAttended, typed }: FlowView,
@@ -90,7 +91,7 @@ export function openChoices(
   })
 }
 
-/** Without any value: the model learns which there are, and where the page shows one. */
+/** Contains no values: the model learns which values exist and where the page shows one. */
 export function messagesOf({ page, means, inputs, choices }: LoginQuestion): readonly ModelMessage[] {
   const clean = cleaner([...(means?.values ?? []), ...inputs])
   const shown = {
@@ -110,7 +111,7 @@ export function messagesOf({ page, means, inputs, choices }: LoginQuestion): rea
   ]
 }
 
-/** A part of a path without digits. Others may be tokens, as queries are. */
+/** A segment of a path without digits. Other segments may be tokens, like queries. */
 const word = /^[\p{L}._~-]{0,24}$/u
 
 function addressOf(url: string): string {
@@ -121,12 +122,12 @@ function addressOf(url: string): string {
     .join('/')}`
 }
 
-/** Runs of letters and digits that no word of a page is as long as, and secrets for codes as people write them down. */
+/** Runs of letters and digits that are longer than words, and TOTP secrets in their usual notation. */
 const tokens = /[\w+/=-]{24,}|\b[A-Z2-7]{16,}\b/g
-/** Also as pages group them: `123 456`. */
+/** Includes grouped digits: `123 456`. */
 const numbers = /\d(?:[\s.-]?\d){3,}/g
 
-/** Puts names in the place of values, as they are and as addresses have them, and marks in that of what may be a secret. */
+/** Replaces values, also in their URL-encoded form, by their names, and possible secrets by marks. */
 function cleaner(values: readonly (readonly [name: string, value: string])[]): (text: string) => string {
   const known = values
     .filter(([, value]) => value.length > 1)

@@ -3,14 +3,14 @@ import { BerthError } from '@berth/contract/errors.ts'
 import type { SubmitRequest } from '@berth/contract/managed-auth/interaction.ts'
 import { askedFields, mfaTypeOf } from './interaction.ts'
 
-/** An answer, by the references of the page that it is for. */
+/** An answer, by the references of its page. */
 export type Answer =
   | { readonly kind: 'values'; readonly values: readonly (readonly [ref: string, value: string])[] }
   | { readonly kind: 'choice'; readonly ref: string }
 
 type Mode = Exclude<keyof SubmitRequest, 'interaction_id'>
 
-/** The one thing that a request submits. Clients send empty maps beside a choice, which stand for nothing. */
+/** The single kind of answer in the request. Clients send empty objects in addition to a choice, which are ignored. */
 export function modeOf(request: SubmitRequest): Mode {
   const given = modes.filter((mode) => {
     const value = request[mode]
@@ -32,7 +32,7 @@ const modes = [
   'sso_provider',
 ] as const satisfies readonly Mode[]
 
-/** Reads what is submitted for a page. What the page does not ask for is refused by name. */
+/** Reads the answer to a page. Rejects fields and choices that the page does not have, by name. */
 export function readAnswer(request: SubmitRequest, page: LoginPage, knownRefs: readonly string[]): Answer {
   const mode = modeOf(request)
   switch (mode) {

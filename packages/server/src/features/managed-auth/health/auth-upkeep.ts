@@ -6,7 +6,7 @@ interface AuthUpkeepOptions {
   readonly logger: Logger
 }
 
-/** Looks for what is due every few seconds: a schedule of jobs knows minutes only. */
+/** Polls for due checks every few seconds, because job schedules have a resolution of one minute. */
 export class AuthUpkeep {
   readonly #options: AuthUpkeepOptions
   #timer: NodeJS.Timeout | undefined
@@ -29,7 +29,7 @@ export class AuthUpkeep {
     try {
       await this.#options.checks.tend()
     } catch (error) {
-      this.#options.logger.warn({ err: error }, 'could not look for logins to check; trying again')
+      this.#options.logger.warn({ err: error }, 'could not find due login checks; retrying')
     } finally {
       this.#isBusy = false
     }

@@ -21,7 +21,7 @@ export class CheckStore {
     await this.#database.updateTable('auth_checks').set(columns).where('id', '=', id).execute()
   }
 
-  /** Removes what a killed server has left of its checks, and returns their sessions. */
+  /** Removes the unfinished checks of a killed server, and returns their sessions. */
   async removeUnfinished(connectionId: AuthConnectionId): Promise<readonly SessionId[]> {
     const removed = await this.#database
       .deleteFrom('auth_checks')
@@ -33,8 +33,8 @@ export class CheckStore {
   }
 
   /**
-   * Notes what a check has found, unless a login has succeeded since it began: then its news are old. Returns whether they
-   * are news.
+   * Stores the result of a check, unless a login has succeeded since its start and the result is outdated. Returns
+   * whether it was stored.
    */
   async apply(
     { id, connection_id, created_at }: Pick<StoredCheck, 'id' | 'connection_id' | 'created_at'>,

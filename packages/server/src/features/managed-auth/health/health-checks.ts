@@ -43,8 +43,8 @@ interface HealthChecksOptions {
 }
 
 /**
- * Checks whether profiles are still logged in, and logs in again those that are not. A check types nothing, so it may run
- * again after a crash. A login does not: the job that finds its flow in the hands of a server that is gone ends it.
+ * Checks whether profiles are still logged in, and logs in again those that are not. A check types nothing, so it may
+ * be repeated after a crash. A login is not repeated: the job ends its flow if the server that was running it is gone.
  */
 export class HealthChecks {
   readonly #options: HealthChecksOptions
@@ -53,7 +53,7 @@ export class HealthChecks {
     this.#options = options
   }
 
-  /** Enqueues the checks that are due, and ends flows whose time is over. */
+  /** Enqueues the checks that are due, and ends expired flows. */
   async tend(): Promise<void> {
     const { connections, flows, runner, jobs, clock } = this.#options
     const now = clock.now()
@@ -93,7 +93,8 @@ export class HealthChecks {
     } catch (error) {
       signal.throwIfAborted()
       logger.warn({ connectionId, reason: (error as Error).message.slice(0, 200) }, 'a login could not be checked')
-      const message = error instanceof BerthError ? error.message : 'The browser of the check does not do its part.'
+      const message =
+        error instanceof BerthError ? error.message : 'The browser of the check does not respond as expected.'
       await checks.note(check.id, {
         status: connection.status,
         error_code: 'browser_error',
@@ -138,7 +139,7 @@ export class HealthChecks {
     if (flowId) this.#options.signals.notify(connection.id)
   }
 
-  /** With the result of the check or not at all. A flow that is in progress does it already. */
+  /** In the transaction that stores the result of the check. A flow in progress does the same already. */
   async #beginReauth(
     { id, record_session: record, browser }: StoredConnection,
     now: Date,
@@ -168,7 +169,7 @@ export class HealthChecks {
     return flow?.id
   }
 
-  /** Drives a flow to its end, once: a job that comes again finds it taken. */
+  /** Runs a flow to its end, once: a repeated job finds it claimed. */
   async reauthenticate(flowId: AuthFlowId, signal: AbortSignal): Promise<void> {
     const { flows, runner, serverId } = this.#options
     const taken = await flows.take(flowId, serverId)
@@ -178,7 +179,7 @@ export class HealthChecks {
       await runner.failInterrupted(flow)
       return
     }
-    // The flow goes on with the next start of this server, whatever becomes of the job.
+    // The next start of this server resumes the flow, whatever happens to the job.
     await Promise.race([runner.run(flowId), rejectedBy(signal)])
   }
 }

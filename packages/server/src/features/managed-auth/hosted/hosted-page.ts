@@ -15,8 +15,8 @@ const styleHash = createHash('sha256').update(style).digest('base64')
 const readScript = pageScript(entry)
 
 /**
- * Serves the page where a person finishes a login. It is the same for everybody: what it shows, it gets by the code in its
- * address, which the server does not look at here.
+ * Serves the page where a person completes a login. It is the same for everyone: the page loads its content with the
+ * code in its address, which the server does not read here.
  */
 export function mountHostedPage(app: FastifyInstance, { publicUrl }: { readonly publicUrl: string | undefined }): void {
   const path = `${hostedLoginPath}/:connection`
@@ -44,7 +44,7 @@ export function mountHostedPage(app: FastifyInstance, { publicUrl }: { readonly 
   mountPageScript(app, path, readScript)
 }
 
-/** The live view has the address at which callers reach berth. */
+/** The live view is at the address where callers reach berth. */
 function policyFor(origin: string): string {
   return [
     "default-src 'none'",

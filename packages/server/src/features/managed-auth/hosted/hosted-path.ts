@@ -1,2 +1,2 @@
-/** Below it is the page of each connection, where a person finishes a login. */
+/** The prefix of the page of each connection where a person completes a login. */
 export const hostedLoginPath = '/login'

@@ -1,4 +1,4 @@
-/** A hash of it stands in the policy of the page. */
+/** The policy of the page contains its hash. */
 export const style = `
 :root { color-scheme: light dark; --page: #f3f4f6; --card: #fff; --text: #16191d; --soft: #555d68; --line: #c5cbd3; --field: #fff; --accent: #0b57d0; --on-accent: #fff; --bad: #b3261e; --bad-back: #fceeed; --good: #146c2e; }
 @media (prefers-color-scheme: dark) { :root { --page: #111418; --card: #1b1f24; --text: #e8eaed; --soft: #a6adb7; --line: #454c56; --field: #14171b; --accent: #a8c7fa; --on-accent: #062e6f; --bad: #f2b8b5; --bad-back: #3b1d1b; --good: #81c995; } }

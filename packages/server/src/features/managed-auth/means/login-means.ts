@@ -1,14 +1,14 @@
 import type { LoginField } from '@berth/contract/agent/login/login-page.ts'
 import type { TotpCode } from '../../../secrets/totp.ts'
 
-/** What is stored for the login of a connection. */
+/** The stored values for the login of a connection. */
 export interface LoginMeans {
-  /** Which credential in which version it is, as the site may refuse it. */
+  /** Identifies the credential and its version, so that a rejected one is not used again. */
   readonly version: string
   readonly values: ReadonlyMap<string, string>
-  /** The service that the credential logs in with. */
+  /** The service with which the credential logs in. */
   readonly ssoProvider: string | null
-  /** Absent where no secret for codes is stored. */
+  /** Absent without a stored TOTP secret. */
   readonly totp: ((at: Date) => TotpCode) | undefined
 }
 
@@ -26,7 +26,7 @@ export function isCode({ purpose }: Pick<LoginField, 'purpose'>): boolean {
   return codePurposes.includes(purpose)
 }
 
-/** The stored value for a field: by the name under which such a value is kept, else by what fields like it are called. */
+/** The stored value for a field: by the name under which it is stored, otherwise by the usual names of such fields. */
 export function storedValue(means: LoginMeans, field: LoginField): string | undefined {
   if (isCode(field) || field.name === 'totp_secret') return undefined
   const exact = means.values.get(field.name)
@@ -35,14 +35,16 @@ export function storedValue(means: LoginMeans, field: LoginField): string | unde
   for (const key of [field.name.toLowerCase(), ...(keysOf[field.purpose] ?? [])]) {
     const value = byKey.get(key)
     if (value === undefined) continue
-    // What the page calls an e-mail address is one.
+    // A value for an e-mail field must be an e-mail address.
     if (field.purpose === 'email' && identifierKeys.includes(key) && !value.includes('@')) continue
     return value
   }
   return undefined
 }
 
-/** Whether a code for this field comes from the stored secret. A page that does not say which kind it wants may mean it. */
+/**
+ * Whether the stored TOTP secret gives the code for this field. A page that does not name the kind of code may mean it.
+ */
 export function takesTotp(means: LoginMeans, { purpose }: Pick<LoginField, 'purpose'>): boolean {
   return means.totp !== undefined && (purpose === 'totp' || purpose === 'code')
 }

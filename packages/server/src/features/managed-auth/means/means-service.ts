@@ -16,7 +16,7 @@ interface MeansServiceOptions {
   readonly clock: Clock
 }
 
-/** Reads what is stored for the login of a connection, and stores what a login has shown to be right. */
+/** Reads the stored values for the login of a connection, and stores the values of a successful login. */
 export class MeansService {
   readonly #options: MeansServiceOptions
 
@@ -47,19 +47,19 @@ export class MeansService {
     return { version: id, values: login.values, ssoProvider: null, totp }
   }
 
-  /** For logins that a person can finish without a provider. */
+  /** Used for logins that a person can complete without the provider. */
   readonly ignoreProvider = (error: unknown): undefined => {
     if (!(error instanceof BerthError) || error.code === 'database_unavailable') throw error
   }
 
-  /** The site has refused what is stored: it is not tried again before it changes. */
+  /** Records that the site has rejected the stored values: they are not tried again until they change. */
   async noteRefusal({ id }: StoredConnection, { version }: LoginMeans): Promise<void> {
     await this.#options.connections.note(id, { refused_credential: version })
   }
 
   /**
-   * Stores what was entered, in the credential of the connection or in a new one, and tells whether everything is kept.
-   * Values of a provider are the provider's.
+   * Stores the entered values in the credential of the connection or in a new one. Returns whether all are stored.
+   * Values of a provider are not stored here.
    */
   async keep(connection: StoredConnection, inputs: Inputs): Promise<boolean> {
     const { credentials, connections } = this.#options

@@ -16,7 +16,7 @@ type SavedLogin =
       readonly reason: 'connection_not_found' | 'no_credential' | 'external_credential'
     }
 
-/** The credential of a connection, for vaults that fill it in. Whether the connection is logged in does not matter. */
+/** The credential of a connection, for vaults that fill it in, whether or not the connection is logged in. */
 export class SavedLogins {
   readonly #connections: ConnectionStore
   readonly #credentials: CredentialService

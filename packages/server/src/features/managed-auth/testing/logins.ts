@@ -72,7 +72,7 @@ export async function until(
   throw new Error(`never so: ${JSON.stringify(await read(project, id))}`)
 }
 
-/** Hosts the site for one test, and tells which browsers it had. */
+/** Hosts the site for one test, and records the browsers that visit it. */
 export function host(server: TestServer, site: FakeLoginSite): FakeLogin[] {
   const made: FakeLogin[] = []
   server.host.login = () => {
@@ -83,7 +83,7 @@ export function host(server: TestServer, site: FakeLoginSite): FakeLogin[] {
   return made
 }
 
-/** A user name and a password, and nothing else. */
+/** A login with only a user name and a password. */
 export const simple: FakeLoginSite = {
   first: 'login',
   pages: {
@@ -112,7 +112,7 @@ export const simple: FakeLoginSite = {
 export const isAsking = ({ flow_step }: ManagedAuth) => flow_step === 'AWAITING_INPUT'
 export const isOver = ({ flow_step }: ManagedAuth) => flow_step === 'COMPLETED'
 
-/** A credential of the project with which the simple site lets in. */
+/** A credential of the project that the simple site accepts. */
 export async function credential(
   project: TestProject,
   values: object = { username: 'ann', password },

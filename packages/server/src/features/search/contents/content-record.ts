@@ -25,7 +25,7 @@ export function contentOfPage(page: PageContent, options: ContentOptions, cacheS
   }
 }
 
-/** When the provider has fetched the page itself, it does not say. */
+/** The provider does not report when it fetched the page. */
 export function contentOfProvider(
   { text: whole, format, completeness }: ProviderContent,
   { max_chars = defaultMaxCharacters }: Pick<ContentOptions, 'max_chars'>,
@@ -59,6 +59,6 @@ export function contentOfFailure(
 }
 
 export function timeoutContent(cacheStatus: CacheStatus): ResultContent {
-  const message = 'The page did not come in time.'
+  const message = 'The page did not load in time.'
   return contentOfFailure({ status: 'timeout', code: 'timeout', message, retryable: true }, { cacheStatus })
 }

@@ -2,20 +2,20 @@ import type { ContentOptions } from '@berth/contract/search/search-request.ts'
 import { ContentOptions as ContentOptionsSchema } from '@berth/contract/search/search-request.ts'
 import type { ProviderContent } from '../providers/provider.ts'
 
-/** A result whose content is wanted. */
+/** A result whose content is requested. */
 export interface ContentTarget {
   readonly resultId: string
   readonly url: string
-  /** What the provider has sent with the result. */
+  /** The content that the provider sent with the result. */
   readonly provided: ProviderContent | undefined
 }
 
-/** Of a request that says nothing else. */
+/** The options of a request without any. */
 export const defaultContent: ContentOptions = ContentOptionsSchema.parse({})
 
 export const defaultMaxCharacters = 100_000
 
-/** At most so many Unicode characters of the text, and whether there were more. */
+/** Truncates the text to this number of Unicode characters, and returns whether it was longer. */
 export function truncate(text: string, maximum: number): { readonly text: string; readonly isTruncated: boolean } {
   if (text.length <= maximum) return { text, isTruncated: false }
   let end = 0

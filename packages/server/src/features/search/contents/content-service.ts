@@ -14,7 +14,7 @@ import type { PageSessions } from './page-sessions.ts'
 import { TemporaryBrowser } from './temporary-browser.ts'
 
 const defaultResultMilliseconds = 20_000
-/** Of one request: a browser renders no faster than its processor, and others use this host too. */
+/** The limit of one request: rendering is limited by the processor, which the whole host shares. */
 const pagesAtOnce = 4
 
 interface ContentServiceOptions {
@@ -29,10 +29,10 @@ export interface ContentsWanted {
   readonly projectId: ProjectId
   readonly targets: readonly ContentTarget[]
   readonly options: ContentOptions
-  /** The caller's own, of `options.browser.browser_id`. */
+  /** The caller's own session, from `options.browser.browser_id`. */
   readonly sessionId: SessionId | undefined
   readonly language: string | undefined
-  /** Content by the provider for pages that it has sent none of; where it can. */
+  /** Requests content from the provider for pages that came without any, if the provider supports it. */
   readonly askProvider: ((urls: readonly string[]) => Promise<ProviderContents>) | undefined
   readonly deadline: AbortSignal
   readonly signal: AbortSignal
@@ -48,7 +48,9 @@ export interface FetchedContents {
   readonly fetches: number
 }
 
-/** Where a page may come from, and how it is cut: the rules of contents. One page that fails fails nothing else. */
+/**
+ * The rules of contents: where a page is fetched from and how it is truncated. A failed page does not affect others.
+ */
 export class ContentService {
   readonly #options: ContentServiceOptions
 
@@ -74,7 +76,7 @@ export class ContentService {
       return { contents: merged, fetches: run.fetches }
     } finally {
       await temporary.end().catch((error: unknown) => {
-        // It ends as an idle session within the minute.
+        // It times out as an idle session within a minute.
         this.#options.logger.warn({ err: error }, 'could not end the browser of a search')
       })
     }
@@ -97,7 +99,7 @@ export class ContentService {
   }
 }
 
-/** The pages of one request, by one browser. */
+/** Fetches the pages of one request with one browser. */
 class BrowserRun {
   readonly #services: ContentServiceOptions
   readonly #wanted: ContentsWanted
@@ -121,7 +123,7 @@ class BrowserRun {
     return targets.map((target) => contents.get(target) as ResultContent)
   }
 
-  /** Within the time of a result, and of the request. */
+  /** Applies the time limits of the result and the request. */
   async #limited(target: ContentTarget): Promise<ResultContent> {
     const { options, deadline, signal } = this.#wanted
     const milliseconds = options.timeout_ms ?? defaultResultMilliseconds
@@ -160,12 +162,12 @@ class BrowserRun {
       method: methodOf(fetched.mode),
       fetchedAt: clock.now().toISOString(),
     }
-    // What a session's cookies have opened is for its caller alone.
+    // A page that was fetched with a session's cookies must not be shared.
     if (sessionId === undefined) await pages.put(projectId, key, content)
     return contentOfPage(content, options, this.#cacheStatus())
   }
 
-  /** By curl, and rendered where that gives less than a person sees; the better of both. */
+  /** Fetches with curl, and renders the page if that returns less than a person sees. Returns the better of both. */
   async #byModes(browser: SessionId, url: string, signal: AbortSignal, until: number) {
     const { options, language } = this.#wanted
     const { sessions, extractor } = this.#services

@@ -6,15 +6,15 @@ import type { Extractor } from '../extraction/extractor.ts'
 import type { PageSessions } from './page-sessions.ts'
 
 const maxPageBytes = 8 * 1024 * 1024
-/** Base64, and what stands around it. */
+/** The size in base64, with the rest of the response. */
 const maxAnswerBytes = Math.ceil(maxPageBytes * 1.4)
-/** For the agent to say that the time is over, before the server does. */
+/** Lets the agent report a timeout before the server does. */
 const answerMilliseconds = 2_000
 const minFetchMilliseconds = 500
 
 export type Mode = 'curl' | 'render'
 
-/** A page that gave no text, and why. */
+/** A page without text, with the reason. */
 export interface PageFailure {
   readonly status: Exclude<ContentStatus, 'ok'>
   readonly code: string
@@ -44,7 +44,7 @@ interface FetchOptions {
   readonly signal: AbortSignal
 }
 
-/** Fetches a page by a session and reads its text. Rejects only when the signal aborts, or with a bug. */
+/** Fetches a page with a session and extracts its text. Rejects only when the signal aborts, or because of a bug. */
 export async function fetchPageText(options: FetchOptions): Promise<PageText | PageFailure> {
   const { extractor, url, mode, signal } = options
   const page = await fetchBytes(options)
@@ -63,7 +63,7 @@ export async function fetchPageText(options: FetchOptions): Promise<PageText | P
       ...where,
       status: 'blocked',
       code: 'challenge',
-      message: 'The site asks its visitor for proof.',
+      message: 'The site requires a captcha.',
       retryable: false,
     }
   }
@@ -106,7 +106,7 @@ function failureOf(error: unknown): PageFailure {
   if (error instanceof AgentRefusal) {
     const name = /ERR_[A-Z0-9_]+/.exec(error.message)?.[0]
     if (name === 'ERR_TIMED_OUT' || name === 'ERR_CONNECTION_TIMED_OUT') {
-      return { status: 'timeout', code: 'timeout', message: 'The page did not come in time.', retryable: true }
+      return { status: 'timeout', code: 'timeout', message: 'The page did not load in time.', retryable: true }
     }
     const message = name ? `The page could not be fetched: ${name}.` : 'The page could not be fetched.'
     return {
@@ -122,13 +122,13 @@ function failureOf(error: unknown): PageFailure {
   throw error
 }
 
-/** What a status says of the page, where it is no page that a person was to see. */
+/** The failure for a status that shows no regular page. */
 function refusalOf(httpStatus: number): PageFailure | undefined {
   if (httpStatus < 400) return undefined
   const failure = (status: PageFailure['status'], retryable: boolean): PageFailure => ({
     status,
     code: `http_${httpStatus}`,
-    message: `The site answers with the status ${httpStatus}.`,
+    message: `The site responds with the status ${httpStatus}.`,
     retryable,
   })
   if (httpStatus === 429) return failure('blocked', true)

@@ -7,10 +7,10 @@ import type { SearchStore } from '../search-store.ts'
 
 const hourMilliseconds = 60 * 60 * 1000
 const defaultMaxAgeHours = 24
-/** The oldest that a request may ask for. */
+/** The maximum age that a request can permit. */
 const keptHours = 7 * 24
 
-/** The text of a page, in both formats. */
+/** The text of a page in both formats. */
 export interface PageContent {
   readonly markdown: string
   readonly text: string
@@ -22,7 +22,7 @@ export interface PageContent {
   readonly fetchedAt: string
 }
 
-/** What a page may depend on, besides its project. */
+/** What the content of a page depends on, in addition to its project. */
 export interface PageKey {
   readonly url: string
   readonly mode: 'curl' | 'render' | undefined
@@ -35,7 +35,7 @@ interface PageContentsOptions {
   readonly clock: Clock
 }
 
-/** The cache of pages that temporary browsers have fetched: of one project, and sealed for it. */
+/** The cache of pages that temporary browsers have fetched. Encrypted, and separate for each project. */
 export class PageContents {
   readonly #options: PageContentsOptions
 

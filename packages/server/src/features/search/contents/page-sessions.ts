@@ -8,9 +8,9 @@ export interface FetchPageLimits {
   readonly signal: AbortSignal
 }
 
-/** What fetching pages takes of sessions. */
+/** The operations on sessions that fetching pages needs. */
 export interface PageSessions {
-  /** An active session of the project, by id or name; `session_not_found` when there is none. */
+  /** Finds an active session of the project by id or name. Rejects with `session_not_found` if there is none. */
   find(projectId: ProjectId, idOrName: string): Promise<SessionId>
   create(projectId: ProjectId, request: BrowserRequest, signal: AbortSignal): Promise<SessionId>
   end(id: SessionId): Promise<void>

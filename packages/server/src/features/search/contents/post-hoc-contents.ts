@@ -10,7 +10,7 @@ interface PostHocOptions {
   readonly signal: AbortSignal
 }
 
-/** How the provider is asked for contents afterwards; undefined where it cannot be. */
+/** Requests contents from the provider after a search. Undefined if the provider does not support it. */
 export function postHocContents(
   access: ProviderAccess,
   options: ContentOptions,
@@ -40,7 +40,7 @@ async function ask(
     if (signal.aborted) throw signal.reason
     if (!(error instanceof ProviderFailure)) throw error
     const { code, message, isRetryable: retryable } = error
-    // What has come before it stays.
+    // Keeps the contents that were received before the failure.
     if (found.size > 0) return { found }
     return { failure: { status: code === 'timeout' ? 'timeout' : 'error', code, message: `${message}.`, retryable } }
   }

@@ -2,7 +2,7 @@ import { BrowserRequest } from '@berth/contract/browsers/browser.ts'
 import type { ProjectId, SessionId } from '@berth/contract/common/ids.ts'
 import type { PageSessions } from './page-sessions.ts'
 
-/** Should the server die with it, the browser ends by itself, as an idle one. */
+/** If the server is killed, the browser times out as an idle session. */
 const idleSeconds = 30
 
 interface TemporaryBrowserOptions {
@@ -10,7 +10,7 @@ interface TemporaryBrowserOptions {
   readonly sessions: PageSessions
 }
 
-/** A session of the caller's project for one request: made when it is first needed, and ended with the request. */
+/** A session of the caller's project for one request: created when it is first needed, and ended with the request. */
 export class TemporaryBrowser {
   readonly #options: TemporaryBrowserOptions
   readonly #ended = new AbortController()
@@ -20,7 +20,7 @@ export class TemporaryBrowser {
     this.#options = options
   }
 
-  /** Rejects as the creation of every other session does: also when the caller has as many as it may have. */
+  /** Rejects like any other create, for example when the limit of sessions is reached. */
   async id(): Promise<SessionId> {
     const { projectId, sessions } = this.#options
     this.#session ??= sessions.create(
@@ -28,11 +28,11 @@ export class TemporaryBrowser {
       BrowserRequest.parse({ headless: true, timeout_seconds: idleSeconds, tags: { purpose: 'search' } }),
       this.#ended.signal,
     )
-    this.#session.catch(() => {}) // Whoever has asked for it hears it there.
+    this.#session.catch(() => {}) // The caller of `id` sees the rejection.
     return this.#session
   }
 
-  /** Ends it, whether it has started yet or not. */
+  /** Ends the session, even while it starts. */
   async end(): Promise<void> {
     this.#ended.abort()
     const id = await this.#session?.catch(() => undefined)

@@ -1,4 +1,4 @@
-/** Of the document object model, what reading a page takes; the server is compiled without the types of browsers. */
+/** The part of the DOM that reading a page needs, because the server is compiled without the types of browsers. */
 export interface PageNode {
   readonly nodeType: number
   readonly textContent: string | null

@@ -3,7 +3,7 @@ import type { ExtractedText, Extraction, FetchedDocument } from './extracted.ts'
 
 const maxTextCharacters = 1_000_000
 
-/** The readable text of a document, whatever its type. What it needs of libraries is loaded with its first use. */
+/** Extracts the readable text of a document of any type. Libraries are imported on first use. */
 export async function extractDocument(document: FetchedDocument): Promise<Extraction> {
   try {
     const kind = kindOf(document)
@@ -50,7 +50,9 @@ function kindOf({ bytes, contentType }: FetchedDocument): Kind {
   return isBinary(begin) ? 'other' : 'text'
 }
 
-/** Text has no control characters but tabs, ends of lines and pages, and the escape of some encodings. */
+/**
+ * Text contains no control characters except tabs, line ends, form feeds, and the escape character of some encodings.
+ */
 function isBinary(begin: string): boolean {
   const usual = ['\t', '\n', '\f', '\r', '\x1b']
   return [...begin].some((character) => character < ' ' && !usual.includes(character))
@@ -60,7 +62,9 @@ function isVague(type: string): boolean {
   return type === '' || type === 'application/octet-stream' || type === 'application/x-download'
 }
 
-/** By the rules of HTML: byte order mark, then the header, then what the document says, then what is usual. */
+/**
+ * Determines the encoding by the rules of HTML: byte order mark, then the header, then the document, then the default.
+ */
 function decode({ bytes, contentType }: FetchedDocument): string {
   const charset = /charset\s*=\s*"?([^\s;"]+)/i.exec(contentType ?? '')?.[1]
   const sniffed = htmlEncodingSniffer(bytes, {
@@ -70,10 +74,10 @@ function decode({ bytes, contentType }: FetchedDocument): string {
   return new TextDecoder(sniffed === 'x-user-defined' ? 'windows-1252' : sniffed).decode(bytes)
 }
 
-/** Text without a word on its encoding is mostly UTF-8 today. */
+/** Text without a declared encoding is mostly UTF-8. */
 function isUtf8(bytes: Uint8Array): boolean {
   try {
-    // Up to a character that the cut of a long document may have parted.
+    // Tolerates a character that was split where a long document was truncated.
     new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: true })
     return true
   } catch {

@@ -5,10 +5,10 @@ import { findMainContent } from './main-content.ts'
 import { toMarkdown } from './to-markdown.ts'
 import { toText } from './to-text.ts'
 
-/** Of a page that has more, a person reads what it shows without its scripts. */
+/** A page with more text is readable without its scripts. */
 const littleText = 250
 
-/** The main text of a page. */
+/** Extracts the main text of a page. */
 export function extractHtml(html: string, url: string): ExtractedText {
   const document = parsed(html)
   const base = baseOf(document, url)
@@ -23,7 +23,7 @@ export function extractHtml(html: string, url: string): ExtractedText {
   return { markdown, text, needsScript: body.length < littleText && scriptCount > 0, isChallenge }
 }
 
-/** linkedom makes a document of its first element, which fragments and comments do not have. */
+/** linkedom makes the first element the root, which a fragment or a leading comment breaks. */
 function parsed(html: string): PageDocument {
   const whole = /<html[\s>]/i.test(html) ? html : `<!doctype html><html><head></head><body>${html}</body></html>`
   return parseHTML(whole).document as unknown as PageDocument
@@ -40,19 +40,19 @@ function titleOf(document: PageDocument): string {
   return (heading || named || document.querySelector('title')?.textContent?.trim() || '').replaceAll(/\s+/g, ' ')
 }
 
-/** A page that does not repeat its title in its text. */
+/** Adds the title if the text does not contain it. */
 function withTitle(title: string, text: string, write: (title: string) => string): string {
   const begin = text.slice(0, 2 * title.length + 200).replaceAll(/\s+/g, ' ')
   return title === '' || text === '' || begin.includes(title) ? text : `${write(title)}\n\n${text}`
 }
 
-/** Readability makes the title of a page a heading of second order, as one of many in the page of a reader. */
+/** Readability turns the title of a page into a second-level heading. */
 function firstHeading(markdown: string, title: string): string {
   const [line = '', ...rest] = markdown.split('\n')
   return line.replace(/^#+ /, '') === title ? [`# ${title}`, ...rest].join('\n') : markdown
 }
 
-/** Links and images of the text lead to where they lead from the page. */
+/** Makes the addresses of links and images absolute. */
 function absolute(content: PageElement, base: string): void {
   for (const [selector, name] of [
     ['a[href]', 'href'],
@@ -75,7 +75,7 @@ const challengeWords =
   /just a moment|attention required|verify (that )?you are (a )?human|are you a robot|access denied|checking your browser|enable javascript and cookies to continue/i
 const challengeLength = 2_000
 
-/** A form with a captcha stands in many pages; a page that is nothing else is short. */
+/** Many pages contain a form with a captcha. A page that only consists of one is short. */
 function asksForProof(document: PageDocument): boolean {
   const text = document.body?.textContent?.replaceAll(/\s+/g, ' ').trim() ?? ''
   if (text.length > challengeLength) return false

@@ -2,10 +2,10 @@ import { getDocument, VerbosityLevel } from 'pdfjs-dist/legacy/build/pdf.mjs'
 
 const maxPages = 2_000
 
-/** The text of a PDF document, page by page. */
+/** Extracts the text of a PDF document, page by page. */
 export async function extractPdf(bytes: Uint8Array, maxCharacters: number): Promise<string> {
   const task = getDocument({
-    // It takes the bytes away from their owner.
+    // A copy, because the library detaches the buffer.
     data: Uint8Array.from(bytes),
     useSystemFonts: false,
     disableFontFace: true,
@@ -34,11 +34,11 @@ interface TextItem {
   readonly str?: string
   readonly hasEOL?: boolean
   readonly height?: number
-  /** The last two are where it stands. */
+  /** The last two values are its position. */
   readonly transform?: readonly number[]
 }
 
-/** A line that stands clearly below the one before begins a paragraph. */
+/** A larger distance between lines starts a paragraph. */
 function linesOf(items: readonly TextItem[]): string {
   const lines: string[] = []
   let line = ''

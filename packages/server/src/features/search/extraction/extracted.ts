@@ -1,7 +1,7 @@
-/** Changes whenever the same page may give another text: older content in the cache is then not used. */
+/** Incremented when the same page may give another text. Content of other versions in the cache is then not used. */
 export const extractorVersion = 'berth-1'
 
-/** A document as it came over the line. */
+/** A document as it was received. */
 export interface FetchedDocument {
   readonly bytes: Uint8Array
   readonly contentType: string | undefined
@@ -11,9 +11,9 @@ export interface FetchedDocument {
 export interface ExtractedText {
   readonly markdown: string
   readonly text: string
-  /** It has little text and much script: what a person sees is made by its scripts. */
+  /** The page has little text and many scripts, so its visible content is created by them. */
   readonly needsScript: boolean
-  /** It asks its visitor to prove something, instead of showing what it has. */
+  /** The page asks the visitor for a proof instead of showing its content. */
   readonly isChallenge: boolean
 }
 

@@ -2,8 +2,8 @@ import { extractDocument } from './extract-document.ts'
 import type { FetchedDocument } from './extracted.ts'
 
 /*
- * A process of its own: a page can make its reading endless or take all of its memory, and takes nothing but this
- * process with it. It has a small heap, no rights to files, programs and threads, and is killed when it is late.
+ * A separate process, because a page can make the extraction endless or exhaust its memory, which then only affects
+ * this process. It has a small heap and no permission for files, programs and threads, and is killed at its time limit.
  */
 
 process.on('message', (document: FetchedDocument) => {

@@ -19,7 +19,7 @@ const textOf = async (text: string | Buffer, contentType?: string) => {
 }
 const sentence = 'A sentence that is long enough to be the text of an article. '.repeat(6)
 
-/** Pages that are made to do harm. */
+/** Malicious pages. */
 const hostile: readonly (readonly [what: string, make: () => string])[] = [
   ['is nested without end', () => `<html><body>${'<div>'.repeat(300_000)}`],
   ['has millions of elements', () => `<html><body>${'<p>a</p>'.repeat(900_000)}`],
@@ -94,7 +94,7 @@ test('Markdown has headings, lists, tables, code with its language, and whole ad
   }
 })
 
-/** Those that this process has started. */
+/** The extraction processes that this process has started. */
 function extractionProcesses() {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -105,7 +105,7 @@ function extractionProcesses() {
         if (Number(parent) !== process.pid || !command.includes('extraction-process')) return []
         return [{ command, environment: readFileSync(`/proc/${pid}/environ`, 'utf8') }]
       } catch {
-        return [] // It has gone.
+        return [] // It has exited.
       }
     })
 }

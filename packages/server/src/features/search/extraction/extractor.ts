@@ -6,13 +6,13 @@ import { Semaphore } from '@berth/runtime/async/semaphore.ts'
 import type { Extraction, FetchedDocument } from './extracted.ts'
 
 export interface ExtractorLimits {
-  /** Processes at the same time. */
+  /** The number of concurrent processes. */
   readonly processes: number
   readonly milliseconds: number
   readonly heapMebibytes: number
-  /** Of everything, buffers outside of the heap included. */
+  /** The limit of all memory, including buffers outside of the heap. */
   readonly memoryMebibytes: number
-  /** After which a process without work ends. */
+  /** The time after which an idle process is ended. */
   readonly idleMilliseconds: number
 }
 
@@ -34,7 +34,10 @@ interface ExtractionProcess {
   readonly ready: Promise<unknown>
 }
 
-/** Has documents read in processes of their own, which a hostile one can neither hold up nor fill. */
+/**
+ * Extracts documents in separate processes, so that a malicious one can neither block the server nor exhaust its
+ * memory.
+ */
 export class Extractor {
   readonly #limits: ExtractorLimits
   readonly #idle: { readonly process: ExtractionProcess; readonly timer: NodeJS.Timeout }[] = []
@@ -47,7 +50,7 @@ export class Extractor {
     this.#processes = new Semaphore(limits.processes)
   }
 
-  /** Never rejects for a reason of the document; rejects when the signal aborts. */
+  /** A problem of the document never rejects. Rejects when the signal aborts. */
   async extract(document: FetchedDocument, signal: AbortSignal): Promise<Extraction> {
     await this.#processes.acquire(signal)
     const worker = this.#take()
@@ -66,7 +69,7 @@ export class Extractor {
     }
   }
 
-  /** Ends every process; what they are at fails. */
+  /** Kills every process. Extractions in progress fail. */
   close(): void {
     this.#isClosed = true
     for (const { process, timer } of this.#idle.splice(0)) {
@@ -106,9 +109,9 @@ export class Extractor {
     }
   }
 
-  /** V8's own limit knows nothing of buffers. */
+  /** V8's own limit does not include buffers. */
   async #look({ pid }: ChildProcess, tooMuch: () => void): Promise<void> {
-    const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '') // It has gone.
+    const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '') // It has exited.
     const kibibytes = Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1] ?? 0)
     if (kibibytes > this.#limits.memoryMebibytes * 1024) tooMuch()
   }
@@ -133,12 +136,12 @@ export class Extractor {
       serialization: 'advanced',
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     })
-    child.on('error', () => {}) // Its exit follows, or it never was.
-    // It keeps no server from its end.
+    child.on('error', () => {}) // It exits next, or was never started.
+    // Does not keep the server running.
     child.unref()
     child.channel?.unref()
     const ready = once(child, 'message', { signal: AbortSignal.timeout(startMilliseconds) })
-    ready.catch(() => {}) // Whoever waits for it hears it there.
+    ready.catch(() => {}) // Callers that wait for it see the rejection.
     return { child, ready }
   }
 

@@ -1,10 +1,10 @@
 import { Readability } from '@mozilla/readability'
 import type { PageDocument, PageElement } from './dom.ts'
 
-/** What is never text of a page. */
+/** Elements that never contain text of a page. */
 const unreadable =
   'script, style, noscript, template, svg, canvas, iframe, object, embed, link, meta, dialog, input, select, button, textarea'
-/** What stands around the text of a page, by element, by role and by the usual names. */
+/** Elements around the text of a page, by element, role and usual names. */
 const surroundings = [
   ...['nav', 'body > footer', 'body > header', '[role="navigation"]', '[role="banner"]', '[role="contentinfo"]'],
   ...['[role="search"]', '[role="dialog"]', '[role="alertdialog"]', '[role="complementary"]', 'aside'],
@@ -21,12 +21,15 @@ const mainMarks = [
   '#content',
   '#main',
 ]
-/** Readability is right about articles; what it leaves of the page's own main part, it has left out. */
+/**
+ * Readability is reliable for articles. If it returns less than this share of the page's main element, it has dropped
+ * text.
+ */
 const shareOfMain = 0.75
 const shareOfBody = 0.35
 const minMainLength = 120
 
-/** The element that holds the main text of a page. The document is changed by it. */
+/** Finds the element with the main text of a page. Modifies the document. */
 export function findMainContent(document: PageDocument): PageElement {
   const article = readable(document)
   const body = document.body ?? document.documentElement
@@ -34,7 +37,7 @@ export function findMainContent(document: PageDocument): PageElement {
   const main = mainPart(document)
   const articleLength = article ? lengthOf(article) : 0
   if (main && articleLength < shareOfMain * lengthOf(main)) return main
-  // An article with more than the main part has taken in what surrounds it.
+  // An article with more text than the main element includes its surroundings.
   if (main && articleLength > 1.25 * lengthOf(main) && lengthOf(main) > 500) return main
   if (article && articleLength >= shareOfBody * lengthOf(body)) return article
   return lengthOf(body) > articleLength || !article ? body : article
@@ -56,7 +59,7 @@ function mainPart(document: PageDocument): PageElement | undefined {
     const [first, ...others] = [...document.querySelectorAll(mark)].filter((one) => lengthOf(one) >= minMainLength)
     if (!first) continue
     if (others.length === 0) return first
-    // Several of one kind are entries of the same page.
+    // Several articles with one parent are entries of the same page.
     return others.every((other) => other.parentElement === first.parentElement) ? (first.parentElement ?? first) : first
   }
   const articles = [...document.querySelectorAll('article')].filter((one) => lengthOf(one) >= minMainLength)
@@ -67,7 +70,7 @@ function prune(root: PageElement): void {
   for (const element of root.querySelectorAll(`${unreadable}, ${surroundings}`)) element.remove()
   for (const element of root.querySelectorAll('[class], [id]')) {
     const names = `${element.getAttribute('class') ?? ''} ${element.getAttribute('id') ?? ''}`
-    // A page may give such a name to all of itself.
+    // A page may use such a name for its whole content.
     if (surroundingNames.test(names) && !holdsMost(element, root)) element.remove()
   }
 }

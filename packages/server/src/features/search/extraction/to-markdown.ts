@@ -10,7 +10,7 @@ const turndown = new Turndown({
   emDelimiter: '*',
 })
 turndown.use(gfm)
-// A picture in the page itself is no address that anybody could follow.
+// Data URLs of images are omitted, because nobody can open them.
 turndown.addRule('images', {
   filter: 'img',
   replacement: (_content, node) => {
@@ -31,7 +31,7 @@ turndown.addRule('languageOfCode', {
 })
 
 export function toMarkdown(content: PageElement): string {
-  // As text: it reads tables by properties that its own parser has, and the other one lacks.
+  // Passed as text, because turndown reads tables through properties that only its own parser has.
   return turndown
     .turndown(content.outerHTML)
     .replaceAll(/[^\S\n]+$/gm, '')
@@ -39,7 +39,7 @@ export function toMarkdown(content: PageElement): string {
     .trim()
 }
 
-/** A fence is longer than every row of ticks in its code. */
+/** A fence must be longer than every run of backticks in its code. */
 function longestTicks(code: string): number {
   return [...code.matchAll(/`+/g)].reduce((longest, [ticks]) => Math.max(longest, ticks.length + 1), 3)
 }

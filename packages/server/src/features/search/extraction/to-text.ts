@@ -8,7 +8,7 @@ const blocks = new Set(
 )
 const spaced = new Set('p h1 h2 h3 h4 h5 h6 pre blockquote table ul ol dl figure section article'.split(' '))
 
-/** The text as a browser would lay it out: a block is a line, and a cell is parted by a tab. */
+/** Lays out the text like a browser: each block is a line, and cells are separated by tabs. */
 export function toText(root: PageElement): string {
   const lines: string[] = []
   let line = ''

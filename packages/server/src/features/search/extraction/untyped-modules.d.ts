@@ -1,4 +1,4 @@
-/* What is used of packages that come without types, or with types that need those of browsers. */
+/* The used parts of packages without types, or with types that need those of browsers. */
 
 declare module 'html-encoding-sniffer' {
   function sniff(

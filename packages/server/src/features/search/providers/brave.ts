@@ -76,7 +76,7 @@ export const brave: Provider = {
   },
 }
 
-/** Brave has variants of its own for two languages only. */
+/** Brave supports regional variants of only two languages. */
 function searchLanguage(tag: string | undefined): string | undefined {
   if (tag === undefined) return undefined
   const [language = '', ...rest] = tag.toLowerCase().split('-')

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { atLeastDay, support } from './param-support.ts'
 import type { Provider } from './provider.ts'
 
-/** It refuses to return fewer. */
+/** The provider rejects smaller numbers. */
 const minResults = 10
 const hourMilliseconds = 60 * 60 * 1000
 const periods = { day: 'last_24_hours', week: 'last_week', month: 'last_month', year: 'last_year' } as const

@@ -12,7 +12,7 @@ import { tavily } from './tavily.ts'
 import { valyu } from './valyu.ts'
 import { you } from './you.ts'
 
-/** In the order in which `auto` prefers them, where they can do the same. */
+/** In the order of preference of `auto` for providers with the same support. */
 export const knownProviders: readonly Provider[] = [
   brave,
   exa,
@@ -27,26 +27,26 @@ export const knownProviders: readonly Provider[] = [
   searxng,
 ]
 
-/** A provider that the operator has set up. */
+/** A provider that the operator has configured. */
 export interface ProviderAccess {
   readonly provider: Provider
-  /** Without a slash at the end. */
+  /** Without a trailing slash. */
   readonly url: string
   readonly key: string | undefined
 }
 
 export interface SearchConfig {
   readonly providers: readonly ProviderAccess[]
-  /** Of one attempt. */
+  /** The time limit of one attempt. */
   readonly attemptLimitMilliseconds: number
 }
 
-/** The variables of a provider: `BERTH_SEARCH_BRAVE_KEY` and `BERTH_SEARCH_BRAVE_URL`. */
+/** The environment variables of a provider: `BERTH_SEARCH_BRAVE_KEY` and `BERTH_SEARCH_BRAVE_URL`. */
 export function settingName(slug: ProviderSlug, setting: 'KEY' | 'URL'): string {
   return `BERTH_SEARCH_${slug.toUpperCase()}_${setting}`
 }
 
-/** What an operator has to set for a provider to be there. */
+/** The variable that enables a provider. */
 export function neededSetting({ slug, defaultUrl }: Provider): string {
   return settingName(slug, defaultUrl === undefined ? 'URL' : 'KEY')
 }

@@ -3,7 +3,7 @@ import { atLeastDay, baseLanguage, firstDomains, support } from './param-support
 import type { Provider } from './provider.ts'
 
 const maxDomains = 1200
-/** The most that it returns of a page. */
+/** The maximum that it returns of a page. */
 const maxTokens = 100_000
 
 const Answer = z.object({
@@ -71,7 +71,7 @@ export const octen: Provider = {
   },
   read(answer, { content, options }) {
     const { code, msg, data } = Answer.parse(answer)
-    if (code || !data) throw new Error(msg ?? 'the search was not successful')
+    if (code || !data) throw new Error(msg ?? 'the search failed')
     const raw = (answer as { data: { results: unknown[] } }).data.results
     const format = (content?.format ?? options.format) === 'markdown' ? ('markdown' as const) : ('text' as const)
     return {
@@ -82,7 +82,7 @@ export const octen: Provider = {
           snippet,
           source: authors,
           publishedDate: time_published,
-          // Its end may have been cut, which it does not say.
+          // The end may be truncated, which it does not report.
           content: text ? { text, format, completeness: 'unknown' as const } : undefined,
           raw: raw[index],
         }),

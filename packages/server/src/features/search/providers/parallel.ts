@@ -66,7 +66,7 @@ export const parallel: Provider = {
             }),
           },
           ...(maxAge !== undefined && {
-            // The shortest age that it takes is ten minutes.
+            // The shortest age that it accepts is ten minutes.
             fetch_policy: { ...settings.fetch_policy, max_age_seconds: Math.max(600, Math.round(maxAge * 3600)) },
           }),
         },

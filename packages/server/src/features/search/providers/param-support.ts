@@ -3,7 +3,7 @@ import type { Note, PortableParams, Recency } from './provider.ts'
 
 type Support = ParamSupport['support'] | ParamSupport
 
-/** What a provider does with each portable parameter; those not named are unsupported. */
+/** How a provider supports each portable parameter. Parameters that are not listed are unsupported. */
 export function support(named: Partial<Record<PortableParam, Support>>): Record<PortableParam, ParamSupport> {
   return Object.fromEntries(
     portableParams.map((param) => {
@@ -16,19 +16,19 @@ export function support(named: Partial<Record<PortableParam, Support>>): Record<
 const daysOf: Readonly<Record<Recency, number>> = { hour: 1, day: 1, week: 7, month: 31, year: 366 }
 const dayMilliseconds = 24 * 60 * 60 * 1000
 
-/** The first day of a period that ends now. */
+/** The first day of a period that ends today. */
 export function sinceDate(recency: Recency, now: Date): string {
   return new Date(now.getTime() - daysOf[recency] * dayMilliseconds).toISOString().slice(0, 10)
 }
 
-/** Where a provider knows nothing shorter than a day. */
+/** For a provider without a period shorter than a day. */
 export function atLeastDay(recency: Recency, note: Note): Exclude<Recency, 'hour'> {
   if (recency !== 'hour') return recency
   note('recency_emulated', 'recency', 'The shortest period of this provider is a day.')
   return 'day'
 }
 
-/** The first of the domains, up to what a provider takes. */
+/** The first domains, up to the limit of the provider. */
 export function firstDomains(
   domains: readonly string[] | undefined,
   maximum: number,
@@ -42,7 +42,7 @@ export function firstDomains(
 
 const maxOperators = 15
 
-/** The query with `site:` operators, which search engines understand but do not promise. */
+/** Adds `site:` operators to the query, which search engines support without guarantee. */
 export function withSites(text: string, params: PortableParams, note: Note): string {
   const emulated = (param: 'include_domains' | 'exclude_domains') => {
     const domains = firstDomains(params[param], maxOperators, param, note)
@@ -55,18 +55,18 @@ export function withSites(text: string, params: PortableParams, note: Note): str
   return [text, group, ...excluded].filter(Boolean).join(' ')
 }
 
-/** 2026-01-31 as 1/31/2026. */
+/** Formats 2026-01-31 as 1/31/2026. */
 export function usDate(date: string): string {
   const [year, month, day] = date.split('-').map(Number)
   return `${month}/${day}/${year}`
 }
 
-/** The language alone: `pt-BR` is `pt`. */
+/** The language without its region: `pt-BR` becomes `pt`. */
 export function baseLanguage(tag: string): string {
   return (tag.split('-')[0] ?? tag).toLowerCase()
 }
 
-/** Without what is undefined; the values as text. */
+/** Omits undefined values and converts the others to text. */
 export function queryOf(values: Readonly<Record<string, unknown>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(values).flatMap(([name, value]) =>

@@ -27,7 +27,7 @@ const lasting: readonly FailureCode[] = [
   ...(['provider_unauthorized', 'provider_quota_exceeded', 'provider_rejected_request'] as const),
 ]
 
-/** Why a provider gave no answer. It tells nothing of what the provider has sent: that may hold the operator's key. */
+/** Why a request to a provider failed. Never contains text from the provider, which may include the operator's key. */
 export class ProviderFailure extends Error {
   readonly code: FailureCode
 
@@ -36,13 +36,16 @@ export class ProviderFailure extends Error {
     this.code = code
   }
 
-  /** Whether it is the provider's failure, and not one of the request or of the operator's account. */
+  /** Whether the provider has failed, in contrast to an error in the request or the operator's account. */
   get isRetryable(): boolean {
     return !lasting.includes(this.code)
   }
 }
 
-/** Sends a request to a provider and gives what it answers, as JSON. Rejects with a ProviderFailure, or as the signal does. */
+/**
+ * Sends a request to a provider and returns its JSON response. Rejects with a ProviderFailure, or when the signal
+ * aborts.
+ */
 export async function askProvider(
   { provider, url, key }: ProviderAccess,
   request: ProviderRequest,
@@ -63,7 +66,7 @@ export async function askProvider(
         ...(request.body !== undefined && { 'content-type': 'application/json' }),
       },
       ...(request.body !== undefined && { body: JSON.stringify(request.body) }),
-      // A redirect would take the key along.
+      // A redirect would forward the key.
       redirect: 'manual',
       signal,
     })
@@ -88,7 +91,7 @@ export async function askProvider(
 function codeOf(status: number): FailureCode {
   if (status === 429) return 'rate_limited'
   if (status === 401 || status === 403) return 'provider_unauthorized'
-  // The last two are Tavily's own, for the plan and for paid use.
+  // The last two are specific to Tavily: the limits of the plan and of paid usage.
   if (status === 402 || status === 432 || status === 433) return 'provider_quota_exceeded'
   if (status === 408 || status === 504) return 'timeout'
   return status >= 500 || status < 400 ? 'provider_unavailable' : 'provider_rejected_request'

@@ -3,7 +3,7 @@ import type { ParamSupport, PortableParam } from '@berth/contract/search/search.
 
 export type Recency = 'hour' | 'day' | 'week' | 'month' | 'year'
 
-/** The portable parameters that a request has set, without those that the provider does not support. */
+/** The portable parameters of a request, without those that the provider does not support. */
 export interface PortableParams {
   readonly country?: string | undefined
   readonly language?: string | undefined
@@ -24,23 +24,23 @@ export type WarningCode =
   | 'filter_emulated'
   | 'date_filter_overridden'
 
-/** Says that a parameter is not honoured exactly. */
+/** Adds a warning that a parameter is not applied exactly. */
 export type Note = (code: WarningCode, param: PortableParam | 'max_results', message: string) => void
 
 export interface ProviderQuery {
   readonly text: string
   readonly maxResults: number
   readonly params: PortableParams
-  /** Native ones of this provider; they were checked against its schema. */
+  /** Native options of this provider, already validated against its schema. */
   readonly options: Readonly<Record<string, unknown>>
-  /** What the caller wants of each page, where the provider may give it. */
+  /** The requested content of each page, if the provider can return it. */
   readonly content: { readonly format: 'markdown' | 'text'; readonly maxAgeHours: number | undefined } | undefined
   readonly now: Date
 }
 
 export interface ProviderRequest {
   readonly method: 'GET' | 'POST'
-  /** Below the provider's address. */
+  /** Relative to the provider's address. */
   readonly path: string
   readonly query?: Readonly<Record<string, string>>
   readonly headers?: Readonly<Record<string, string>>
@@ -61,7 +61,7 @@ export interface ProviderHit {
   readonly publishedDate?: string | null | undefined
   readonly additionalSnippets?: readonly string[] | null | undefined
   readonly content?: ProviderContent | undefined
-  /** As the provider has sent it. */
+  /** Exactly as the provider sent it. */
   readonly raw: unknown
 }
 
@@ -71,11 +71,11 @@ export interface ProviderAnswer {
   readonly cost?: number | null | undefined
 }
 
-/** Content by the provider for pages that a search has found before. */
+/** Requests content from the provider for pages of an earlier search. */
 export interface PostHocContents {
   readonly maxUrls: number
   plan(urls: readonly string[], query: ContentsQuery): ProviderRequest
-  /** By URL; what is missing is unavailable. */
+  /** By URL. Missing pages are unavailable. */
   read(answer: unknown, query: ContentsQuery): ReadonlyMap<string, ProviderContent>
 }
 
@@ -84,7 +84,7 @@ export interface ContentsQuery {
   readonly maxAgeHours: number | undefined
 }
 
-/** One search service: how it is asked, and what its answers mean. It sends nothing itself. */
+/** One search provider: how to build its requests and read its responses. It sends nothing itself. */
 export interface Provider {
   readonly slug: ProviderSlug
   readonly defaultUrl: string | undefined
@@ -92,13 +92,13 @@ export interface Provider {
   readonly freshnessControl: boolean
   readonly inlineContent: boolean
   readonly params: Readonly<Record<PortableParam, ParamSupport>>
-  /** Names of the native option that limits the number of results, from the outside in. */
+  /** The path of the native option that limits the number of results, outermost name first. */
   readonly countOption: readonly string[]
   readonly notes?: string
   readonly examples?: readonly Readonly<Record<string, unknown>>[]
   authorize(key: string): Pick<ProviderRequest, 'headers' | 'query'>
   plan(query: ProviderQuery, note: Note): ProviderRequest
-  /** Throws when it is not what this provider answers. */
+  /** Throws if the response does not have the provider's format. */
   read(answer: unknown, query: ProviderQuery): ProviderAnswer
   readonly postHoc?: PostHocContents
 }

@@ -18,11 +18,11 @@ const Answer = z.object({
   answers: z.array(z.union([z.string(), z.object({ answer: z.string() }).transform(({ answer }) => answer)])).nullish(),
 })
 
-/** SearXNG, `GET /search?format=json`: its operator allows the format `json` in settings.yml. */
+/** SearXNG, `GET /search?format=json`. Its operator must enable the format `json` in settings.yml. */
 export const searxng: Provider = {
   slug: 'searxng',
   defaultUrl: undefined,
-  // The size of a page is the engines' affair.
+  // The engines determine the size of a page.
   maxResultsCap: 50,
   freshnessControl: false,
   inlineContent: false,

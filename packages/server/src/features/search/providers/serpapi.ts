@@ -59,7 +59,7 @@ export const serpapi: Provider = {
   },
   read(answer) {
     const { error, answer_box: box, organic_results: results } = Answer.parse(answer)
-    // It answers an empty list of results in this way.
+    // This error means an empty list of results.
     if (error && !results && !/hasn't returned any results/i.test(error)) throw new Error(error)
     const raw = (answer as { organic_results?: unknown[] }).organic_results ?? []
     const written = box?.answer ?? box?.snippet

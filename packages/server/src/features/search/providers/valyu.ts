@@ -60,10 +60,10 @@ export const valyu: Provider = {
   },
   read(answer, { options }) {
     const { success, error, results, total_deduction_dollars: cost } = Answer.parse(answer)
-    // No results at all is told as a failure with an empty list.
-    if (success === false && !results) throw new Error(error ?? 'the search was not successful')
+    // Without results, it reports a failure and an empty list.
+    if (success === false && !results) throw new Error(error ?? 'the search failed')
     const raw = (answer as { results?: unknown[] }).results ?? []
-    // Without another length it gives excerpts of 25,000 characters.
+    // By default it returns excerpts of 25,000 characters.
     const completeness = options.response_length === 'max' ? ('full_page' as const) : ('unknown' as const)
     return {
       cost,

@@ -9,7 +9,7 @@ import type { Browser } from '@berth/contract/browsers/browser.ts'
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import { TestServer } from '../../../testing/server-test.ts'
 
-/** The operator's service. */
+/** The requests to the operator's service. */
 const asked: { readonly headers: IncomingMessage['headers']; readonly body: Record<string, unknown> }[] = []
 let answer: RequestListener = (_request, response) => response.end(JSON.stringify({ token: 'the token' }))
 const solver = createServer(async (request, response) => {

@@ -5,14 +5,14 @@ import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { SessionMachines } from '../machines/session-machines.ts'
 import { type CaptchaSolverConfig, SolverClient } from './solver-client.ts'
 
-/** A service is paid for each challenge, and a page can show as many as it likes. */
+/** Limited because each captcha costs money, and a page can show any number. */
 const atOncePerSession = 4
 const perSessionAndHour = 60
 const atOnce = 100
 const hourMilliseconds = 60 * 60_000
 
 interface CaptchaSolvingOptions {
-  /** Absent: nothing is solved. */
+  /** When absent, captchas are not solved. */
   readonly config: CaptchaSolverConfig | undefined
   readonly machines: () => Pick<SessionMachines, 'command' | 'has'>
   readonly clock: Clock
@@ -21,12 +21,12 @@ interface CaptchaSolvingOptions {
 
 interface SessionWork {
   readonly abort: AbortController
-  /** When tasks of the last hour began. */
+  /** The start times of the tasks in the last hour. */
   begunAt: readonly number[]
   running: number
 }
 
-/** Has the operator's service solve the challenges that agents find, and gives the answers to the agents. */
+/** Sends the captchas that agents find to the operator's service, and returns the solutions to the agents. */
 export class CaptchaSolving {
   readonly #client: SolverClient | undefined
   readonly #options: CaptchaSolvingOptions
@@ -38,32 +38,32 @@ export class CaptchaSolving {
     this.#client = options.config && new SolverClient(options.config)
   }
 
-  /** Whether the challenges of such a session are solved. */
+  /** Whether captchas of such a session are solved. */
   solvesFor({ stealth }: { readonly stealth: boolean }): boolean {
     return stealth && this.#client !== undefined
   }
 
-  /** Solves a task, and tells the agent of the session what has become of it. */
+  /** Solves a task, and reports the outcome to the agent of the session. */
   async take(id: SessionId, task: CaptchaTask): Promise<void> {
     const { machines, logger } = this.#options
-    // What an agent has told before its end is read after that.
+    // Events of an agent may be read after its end.
     if (!machines().has(id)) return
     const outcome = await this.#solve(id, task)
     if (!outcome) return
     await machines()
       .command(id, answerCaptcha, { task_id: task.task_id, outcome })
       .catch((error: Error) =>
-        logger.warn({ sessionId: id, reason: error.message }, 'the answer to a challenge is lost'),
+        logger.warn({ sessionId: id, reason: error.message }, 'the solution of a captcha was lost'),
       )
   }
 
-  /** Nobody waits for the answers any more. */
+  /** Call when the session has ended. */
   forget(id: SessionId): void {
     this.#sessions.get(id)?.abort.abort()
     this.#sessions.delete(id)
   }
 
-  /** Nothing when the session ends meanwhile. */
+  /** Undefined if the session ends meanwhile. */
   async #solve(id: SessionId, task: CaptchaTask): Promise<CaptchaOutcome | undefined> {
     if (!this.#client) return { status: 'failure', error_code: 'solver_not_configured' }
     const work = this.#workOf(id)
@@ -78,7 +78,7 @@ export class CaptchaSolving {
       return await this.#client.solve({ ...task, session_id: id }, work.abort.signal)
     } catch (error) {
       if (work.abort.signal.aborted) return undefined
-      this.#options.logger.warn({ sessionId: id, reason: reasonOf(error) }, 'the service that solves challenges failed')
+      this.#options.logger.warn({ sessionId: id, reason: reasonOf(error) }, 'the captcha solver failed')
       return { status: 'failure', error_code: 'solver_failed' }
     } finally {
       work.running -= 1
@@ -95,7 +95,7 @@ export class CaptchaSolving {
   }
 }
 
-/** Of a failed fetch the cause says more. */
+/** For a failed fetch, the cause is more informative. */
 function reasonOf(error: unknown): string {
   const { cause, message } = error as Error
   return cause instanceof Error ? cause.message : message

@@ -14,7 +14,7 @@ const maxTokenLength = 16 * 1024
 const Answer = z.object({ token: z.string().min(1).max(maxTokenLength) })
 const Refusal = z.object({ error_code: z.string().regex(/^[a-z0-9_]{1,64}$/) })
 
-/** The operator's service that solves challenges. Its contract is in docs/captchas.md. */
+/** The operator's service that solves captchas. docs/captchas.md describes its API. */
 export class SolverClient {
   readonly #config: CaptchaSolverConfig
 
@@ -22,7 +22,7 @@ export class SolverClient {
     this.#config = config
   }
 
-  /** Rejects when the service cannot be reached, and when the signal aborts. */
+  /** Rejects if the service cannot be reached, or when the signal aborts. */
   async solve(task: CaptchaTask & { readonly session_id: string }, signal: AbortSignal): Promise<CaptchaOutcome> {
     const { url, key, limitMilliseconds } = this.#config
     const limit = AbortSignal.timeout(limitMilliseconds)

@@ -13,7 +13,7 @@ import type { LaunchInputs } from './machine-spec.ts'
 import type { SessionRequest } from './session-request.ts'
 import { selectTelemetry } from './telemetry-selection.ts'
 
-/** The first moments of a session are its caller's: what the server itself wants of the agent, which is slow after a thaw, waits. */
+/** In the first moments the agent, slow after a thaw, serves only the caller. The server's own requests wait. */
 const followPauseMilliseconds = 200
 
 interface ReadyMachinesOptions {
@@ -32,13 +32,13 @@ interface ReadyClaim {
 interface ReadySession {
   readonly session: Session
   readonly claimed: ChosenMachine
-  /** Otherwise the session needs another machine. */
+  /** If false, the session needs another machine. */
   readonly isUsable: boolean
 }
 
 /**
- * Gives machines of the reserve to sessions that ask for nothing but such a machine. One statement takes a place and the
- * machine and writes a row that is active at once, while the machine begins to run.
+ * Assigns machines of the reserve to sessions that need no other settings. One statement takes a session slot and the
+ * machine and inserts an active row, while the machine is being thawed.
  */
 export class ReadyMachines {
   readonly #options: ReadyMachinesOptions
@@ -47,7 +47,7 @@ export class ReadyMachines {
     this.#options = options
   }
 
-  /** Nothing when there is no such machine, or no place: then nothing has happened. */
+  /** Undefined if there is no such machine or no free slot. Nothing has changed then. */
   async claim({ row, kind, egress }: ReadyClaim): Promise<ReadySession | undefined> {
     const { machines, reserve, limits, logger } = this.#options
     const claimed = reserve.choose(kind)
@@ -60,7 +60,7 @@ export class ReadyMachines {
       awake,
       leavesAsItIs || machines.openRoute({ id, project_id, stealth, ...egress, state: 'active' }),
     ])
-    prepared.catch(() => {}) // It is waited for when there is a session.
+    prepared.catch(() => {}) // Awaited when there is a session.
     const usable = { ...row, state: 'active' as const, idle_since: createdAt as Date }
     const session = await reserve
       .claimFor(claimed, usable, limits.takesPlace(project_id))
@@ -76,7 +76,7 @@ export class ReadyMachines {
     const isUsable = await prepared.then(
       () => !machines.hasGone(id),
       (error: unknown) => {
-        logger.warn({ err: error, sessionId: id }, 'a machine of the reserve was of no use')
+        logger.warn({ err: error, sessionId: id }, 'a machine of the reserve is unusable')
         return false
       },
     )
@@ -91,12 +91,12 @@ export class ReadyMachines {
   }
 }
 
-/** When the server begins to follow the agent of a claimed machine. */
+/** When the server starts to follow the agent of a claimed machine. */
 export function afterFirstMoments(awake: Promise<void>): Promise<void> {
   return awake.catch(() => {}).then(() => delay(followPauseMilliseconds, undefined, { ref: false }))
 }
 
-/** Whether a machine of the reserve is all that the session asks for, so that its agent has nothing to be told. */
+/** Whether the session needs only a machine of the reserve, without any configuration of its agent. */
 export function asksForNothingMore(
   { kiosk_mode, start_url, telemetry, viewport, gpu, network }: SessionRequest,
   { extensions, profile }: LaunchInputs,

@@ -38,13 +38,13 @@ interface SessionCreatorOptions {
   readonly logger: Logger
 }
 
-/** Where the new session belongs. */
+/** How the new session is counted and stored. */
 export interface SessionPlace {
-  /** Takes a place for the session, and has its row written with it or not at all. */
+  /** Takes a slot for the session and inserts its row, both or neither. */
   readonly take: (write: (database: Database) => Promise<Session>) => Promise<Session>
-  /** What the row says of it. */
+  /** Additional columns of the row. */
   readonly columnsFor: (row: Insertable<SessionTable>) => Partial<Insertable<SessionTable>>
-  /** `active`: its creator uses it at once. `idle`: it waits in a pool. */
+  /** `active`: its creator uses it immediately. `idle`: it waits in a pool. */
   readonly state: 'active' | 'idle'
 }
 
@@ -61,10 +61,11 @@ interface CreatedSession {
 }
 
 /**
- * Creates sessions. One that asks for nothing but a machine of the reserve is usable by one statement
- * (`ReadyMachines`). Others take three steps. *Allocate*: one transaction takes a place and writes the row, which names the
- * session's machine: one of the reserve, or one to be started. *Provision*: that machine is given what the session
- * starts with. *Activate*: one statement lets callers in. A crash between any two leaves a row that says `starting`, and at most the machine it names.
+ * Creates sessions. If a session only needs a machine of the reserve, one statement makes it usable (`ReadyMachines`).
+ * Others take three steps. *Allocate*: one transaction takes a slot and inserts the row, which names the session's
+ * machine: one of the reserve, or one to be started. *Provision*: the machine receives the initial settings of the
+ * session. *Activate*: one statement makes the session accessible. A crash between steps leaves a row in the state
+ * `starting` and at most the machine that it names.
  */
 export class SessionCreator {
   readonly #options: SessionCreatorOptions
@@ -74,8 +75,8 @@ export class SessionCreator {
   }
 
   /**
-   * Makes a session and resolves when its browser can be used. A failed start leaves nothing; a session that is
-   * deleted while it starts ends, and its creator is told.
+   * Creates a session and resolves when its browser can be used. A failed start leaves nothing. If the session is
+   * deleted while it starts, it ends and this rejects.
    */
   async create(
     projectId: ProjectId,
@@ -86,7 +87,7 @@ export class SessionCreator {
     const { events } = this.#options
     const startedAt = performance.now()
     const note = (isFromReserve: boolean, hasFailed: boolean) => {
-      // Nobody waits for those of pools.
+      // Nobody waits for sessions of pools.
       if (place?.state === 'idle') return
       events.emit('createEnded', projectId, { milliseconds: performance.now() - startedAt, isFromReserve, hasFailed })
     }
@@ -107,9 +108,9 @@ export class SessionCreator {
     using _create = reserve.noteCreate(isKind(kind) ? kind : undefined)
     const now = clock.now()
     const [id, machineId] = [newId('session', now), newId('machine', now)]
-    // Signed by other threads meanwhile: the record of the session finds it there.
+    // Signed by other threads in the meantime. The record of the session uses the result.
     tokens.issue(id, now).catch(() => {})
-    // What the database keeps of a create that it broke off is found by the reaper, from the end of this call on.
+    // After this call, the reaper removes what an interrupted create left in the database.
     using _expected = machines.expect(id)
     const row = requests.rowOf({ id, machineId, projectId, request, selected, now })
     const { inputs, egress } = selected
@@ -138,19 +139,19 @@ export class SessionCreator {
       await this.#abandon(session)
       if (!(await store.hasEnded(id))) throw attributeError(error, request)
     }
-    // A claimed machine that was of no use has been replaced.
+    // A claimed machine that was unusable has been replaced.
     const isFromReserve = active !== undefined && active.machine_id === claimed?.machine.id
     if (active && !machines.hasGone(id)) return { session: active, isFromReserve }
     if (!active) {
       await machines.stop(session)
       throw new BerthError('session_ended_while_starting')
     }
-    // Its machine went before the row said that it is usable, when its end was still this call's own affair.
+    // Its machine ended before the row was active, when only this call could handle it.
     await terminator.end(id, 'machine_ended')
     throw new BerthError('session_start_failed', { reason: 'its machine ended.' })
   }
 
-  /** One of the places that the project may have. */
+  /** One of the session slots of the project. */
   #placeOf(projectId: ProjectId): SessionPlace {
     const { limits } = this.#options
     return { take: (write) => limits.takePlace(projectId, write), columnsFor: () => ({}), state: 'active' }
@@ -164,7 +165,7 @@ export class SessionCreator {
     const { reserve } = this.#options
     const chosen = isKind(kind) ? reserve.choose(kind) : undefined
     const write = async () => {
-      // One statement in place of a transaction; when there is no machine or no place, the transaction tells which.
+      // One statement instead of a transaction. If it finds no machine or no slot, the transaction finds out which.
       const written = place === undefined ? await this.#takeOrdinaryPlace(row, chosen) : undefined
       return written ?? this.#takePlace(place ?? this.#placeOf(row.project_id), row, chosen)
     }
@@ -199,12 +200,12 @@ export class SessionCreator {
 
   #noteAllocation({ id, machine_id: machineId, project_id }: Session): void {
     const { events, logger } = this.#options
-    // An operator finds the machine of a session by this: its folders and control groups have no other name.
+    // Helps an operator to find the machine of a session: its folders and control groups have only this name.
     logger.info({ sessionId: id, machineId }, 'a session is allocated a machine')
     events.emit('sessionChanged', project_id, id)
   }
 
-  /** Nothing when the session was deleted before. */
+  /** Undefined if the session was deleted before. */
   async #activate(
     session: Session,
     idleSince: Date | null,
@@ -217,7 +218,7 @@ export class SessionCreator {
     return active
   }
 
-  /** Its browser may be ready, and only the database does not hear of it. */
+  /** The browser may be ready while only the database is unavailable. */
   async #abandon(session: Session): Promise<void> {
     const { machines, store, events } = this.#options
     await machines.stop(session)

@@ -9,15 +9,15 @@ import type { Session } from '../records/session.ts'
 import type { MachineNeeds } from '../reserve/reserve-kind.ts'
 import { defaultMemory } from './default-memory.ts'
 
-/** What a session starts with besides its request. */
+/** The inputs of a session's start in addition to its request. */
 export interface LaunchInputs {
   readonly extensions: readonly StoredExtension[]
   readonly profile: ReferredProfile | undefined
-  /** Of proxies that the browser is to trust. */
+  /** Certificates of proxies that the browser must trust. */
   readonly certificates: readonly string[]
 }
 
-/** What the machine of a new session is started with. */
+/** The specification of a new session's machine. */
 export function machineSpec(session: Session, request: BrowserRequest, inputs: LaunchInputs): MachineSpec {
   const { extensions, profile } = inputs
   return {
@@ -34,7 +34,7 @@ export function machineSpec(session: Session, request: BrowserRequest, inputs: L
   }
 }
 
-/** What a request asks of its machine that not every machine has. */
+/** The requirements of a request that not every machine meets. */
 export function needsOf(request: BrowserRequest, inputs: LaunchInputs): MachineNeeds {
   const { headless, stealth, gpu, memory = defaultMemory(headless) } = request
   const awaitsProfile = inputs.profile?.hasState ?? false
@@ -46,14 +46,14 @@ function policiesOf({ chrome_policy = {} }: BrowserRequest, { certificates, exte
   return policiesWith(trusting(certificates, chrome_policy), extensions)
 }
 
-/** Chromium has a policy for certificates that it is to trust; a caller may have some of its own. */
+/** Adds trusted certificates to the policy, which may contain the caller's own. */
 function trusting(certificates: readonly string[], policy: Readonly<Record<string, unknown>>) {
   if (certificates.length === 0) return policy
   const { CACertificates: others } = policy
   return { ...policy, CACertificates: [...(Array.isArray(others) ? others : []), ...certificates] }
 }
 
-/** Chromium takes a policy of the wrong kind, or some pairs of them, for a reason to end: that is a fault of the request. */
+/** Chromium exits because of a policy of the wrong type or an invalid combination, which is an error of the request. */
 export function attributeError(error: unknown, { chrome_policy = {} }: BrowserRequest): unknown {
   const hasNotStarted = error instanceof BerthError && error.code === 'session_start_failed'
   if (!hasNotStarted || Object.keys(chrome_policy).length === 0) return error

@@ -9,7 +9,7 @@ import { getPublicSuffix } from 'tldts'
 import type { SessionNetwork } from '../../../database/tables.ts'
 import type { ProxyService } from '../../proxies/proxy-service.ts'
 
-/** The network settings of a new session, in one spelling and with its proxies by id; null when there are none. */
+/** The network settings of a new session, in canonical spelling and with proxies by id. Null if there are none. */
 export async function selectNetwork(
   projectId: ProjectId,
   network: BrowserNetworkConfig | undefined,
@@ -31,7 +31,7 @@ export async function selectNetwork(
   }
 }
 
-/** In one spelling, each once. */
+/** In canonical spelling, without duplicates. */
 export function selectAllowedHosts(entries: readonly string[]): string[] {
   return unique(entries.map(allowedHost))
 }
@@ -39,7 +39,7 @@ export function selectAllowedHosts(entries: readonly string[]): string[] {
 function allowedHost(entry: string, index: number): string {
   const parsed = parseAllowedHost(entry)
   if (parsed.kind === 'pattern' && parsed.pattern.isWildcard && isPublicSuffix(parsed.pattern.name)) {
-    const reason = `network.allowed_hosts.${index}: "*." must stand before a name that is not a public suffix.`
+    const reason = `network.allowed_hosts.${index}: "*." must be followed by a name that is not a public suffix.`
     throw new BerthError('invalid_input', { reason })
   }
   return allowedHostText(parsed)
@@ -48,13 +48,13 @@ function allowedHost(entry: string, index: number): string {
 function privateHost(entry: string, index: number): string {
   const parsed = parsePrivateHost(entry)
   if (parsed.kind === 'pattern' && parsed.pattern.isWildcard && isPublicSuffix(parsed.pattern.name)) {
-    const reason = `network.private_hosts.${index}: "*." must stand before a name that is not a public suffix.`
+    const reason = `network.private_hosts.${index}: "*." must be followed by a name that is not a public suffix.`
     throw new BerthError('invalid_input', { reason })
   }
   return privateHostText(parsed)
 }
 
-/** Also those that companies have had listed, such as `github.io`: what is below them belongs to strangers. */
+/** Includes the suffixes that companies have registered, such as `github.io`: names below it belong to others. */
 function isPublicSuffix(name: string): boolean {
   return getPublicSuffix(name, { allowPrivateDomains: true }) === name
 }

@@ -19,7 +19,7 @@ import { afterFirstMoments } from './claim-ready-machine.ts'
 import { type LaunchInputs, machineSpec } from './machine-spec.ts'
 import type { SessionRequest } from './session-request.ts'
 
-/** Of an agent that is still loading its programs on a busy host. */
+/** Includes the time in which an agent on a busy host loads its programs. */
 const configurationLimitMilliseconds = 45_000
 
 interface SessionProvisionerOptions {
@@ -40,20 +40,20 @@ interface Provisioning {
   readonly session: Session
   readonly request: SessionRequest
   readonly inputs: LaunchInputs
-  /** Its machine, if that is one of the reserve. */
+  /** Its machine, if it is one of the reserve. */
   readonly claimed: ChosenMachine | undefined
-  /** That one has been found to be of no use. */
+  /** Whether that machine turned out to be unusable. */
   readonly isOfNoUse: boolean
   readonly signal: AbortSignal
 }
 
 interface Provisioned {
-  /** Another machine may have taken the place of the one that was claimed. */
+  /** Another machine may have replaced the claimed one. */
   readonly session: Session
   readonly idleSince: Date | null
 }
 
-/** Provides new sessions with their machines, and gives these what the sessions start with. */
+/** Provides new sessions with machines and sends these the initial settings of the sessions. */
 export class SessionProvisioner {
   readonly #options: SessionProvisionerOptions
 
@@ -61,7 +61,7 @@ export class SessionProvisioner {
     this.#options = options
   }
 
-  /** Resolves when the browser can be used. After a rejection nothing of any machine is left. */
+  /** Resolves when the browser can be used. After a rejection, nothing of any machine is left. */
   async provision(provisioning: Provisioning): Promise<Provisioned> {
     const { profile } = provisioning.inputs
     const { session, claimed, isOfNoUse } = provisioning
@@ -75,7 +75,7 @@ export class SessionProvisioner {
     return provisioned
   }
 
-  /** Resolves with undefined when the machine fails. Nothing of it is left then. */
+  /** Undefined if the machine fails. Nothing of it is left then. */
   async #provisionClaimed(
     provisioning: Provisioning,
     { machine, kind, awake }: ChosenMachine,
@@ -93,7 +93,7 @@ export class SessionProvisioner {
     } catch (error) {
       const isOfMachine = error instanceof BerthError && machineFailures.includes(error.code)
       if (signal.aborted || !isOfMachine) throw error
-      logger.warn({ err: error, sessionId: session.id }, 'a machine of the reserve was of no use; starting another one')
+      logger.warn({ err: error, sessionId: session.id }, 'a machine of the reserve is unusable; starting another one')
       reserve.noteMiss('failed')
       return undefined
     }
@@ -108,7 +108,7 @@ export class SessionProvisioner {
     return changed
   }
 
-  /** What the reserve has taken of this host's memory is for creates. */
+  /** Creates take precedence over the reserve for the memory of this host. */
   async #provisionCold(provisioning: Provisioning): Promise<Provisioned> {
     const { reserve } = this.#options
     try {
@@ -128,7 +128,7 @@ export class SessionProvisioner {
     return { session, ...(await machines.provision({ session, start, deliver, signal })) }
   }
 
-  /** Gives the agent what the session starts with. A start page takes the place of the tabs of a profile. */
+  /** Sends the agent the initial settings of the session. A start page replaces the tabs of a profile. */
   async #deliver(
     session: Session,
     { extensions, profile }: LaunchInputs,
@@ -137,7 +137,7 @@ export class SessionProvisioner {
   ): Promise<void> {
     const { profiles, sessionExtensions } = this.#options
     const tabs = session.start_url === null ? 'restore' : 'blank'
-    // At once: extensions are answered for when the browser runs, and it waits for the profile.
+    // In parallel: the response for extensions comes when the browser runs, and the browser waits for the profile.
     await Promise.all([
       profile?.hasState && profiles.load(profile.id, machine, { tabs, signal }),
       extensions.length > 0 && sessionExtensions.give(machine, extensions, signal),
@@ -145,15 +145,15 @@ export class SessionProvisioner {
     ])
   }
 
-  /** Telemetry first, so that it sees the start page. */
+  /** Telemetry first, so that it captures the start page. */
   async #configurePages({ id, start_url, telemetry }: Session, machine: ReachableMachine): Promise<void> {
     if (telemetry) await this.#options.telemetry.configure(id, telemetry)
     if (start_url !== null) await openStartPage(machine, start_url)
   }
 
   /**
-   * The same to an agent whose browser runs. It answers when it has taken the size and the start page: whoever uses the
-   * browser first waits for these. What is loaded and can be refused comes before, and so does another launch.
+   * Like `#deliver`, for an agent with a running browser. The agent responds before the size and the start page are
+   * applied; clients of the browser wait for these. Inputs that may be rejected, and a relaunch, come first.
    */
   async #configure(
     session: Session,
@@ -164,7 +164,7 @@ export class SessionProvisioner {
     const { sessionExtensions, telemetry } = this.#options
     if (session.kiosk_mode) await configure(machine, windowFor(session), signal)
     if (extensions.length > 0) await sessionExtensions.give(machine, extensions, signal)
-    // First, so that it sees the start page.
+    // First, so that it captures the start page.
     if (session.telemetry) await telemetry.configure(session.id, session.telemetry)
     const isSized = session.kiosk_mode || isReserveWindow(session.viewport)
     const change = {
@@ -174,7 +174,9 @@ export class SessionProvisioner {
     if (Object.keys(change).length > 0) await configure(machine, { ...change, clients_wait: true }, signal)
   }
 
-  /** The same to an agent that has not launched its browser: that comes last, and extensions go along. */
+  /**
+   * Like `#deliver`, for an agent that has not launched its browser. The launch comes last and includes the extensions.
+   */
   async #launchWith(
     { session, request, inputs }: Provisioning,
     machine: ReachableMachine,
@@ -192,7 +194,7 @@ export class SessionProvisioner {
   }
 }
 
-/** What a machine of the reserve is not started with. */
+/** The settings that machines of the reserve are not started with. */
 function windowFor({ viewport, kiosk_mode, headless }: Session): BrowserConfiguration {
   return { viewport: windowOf(viewport), ...(!headless && { kiosk_mode }) }
 }
@@ -208,13 +210,13 @@ async function configure(
   })
 }
 
-/** Of a machine that was claimed; the rest would be the same with any other. */
+/** Failures of a claimed machine. Other failures would also occur with another machine. */
 const machineFailures: readonly string[] = ['session_start_failed', 'session_unreachable']
 
-/** Answered before there is a page: the agent opens it then, and what comes of it shows in the page. */
+/** Responds before the page exists. The agent opens it then, and its errors appear in the page. */
 async function openStartPage(machine: ReachableMachine, startUrl: string): Promise<void> {
   const options = { limitMilliseconds: configurationLimitMilliseconds }
   await commandAgent(machine, configureAgent, { start_url: startUrl }, options).catch((cause: unknown) => {
-    throw new Error('its agent did not take the start page', { cause })
+    throw new Error('its agent did not accept the start page', { cause })
   })
 }

@@ -208,7 +208,7 @@ test('a machine that ends between its first page and the row of its session ends
   const machine = await eventually(async () => [...server.host.machines.values()].find(({ id }) => !known.has(id)))
   server.host.firstState = {}
 
-  // The row is locked, so that the session cannot become active before its machine has ended.
+  // The row is locked so that the session cannot become active before its machine has ended.
   await server.database.transaction().execute(async (database) => {
     await database.selectFrom('sessions').select('id').where('machine_id', '=', machine.id).forUpdate().execute()
     machine.agent.setState({ state: 'ready' })

@@ -17,13 +17,13 @@ import type { LaunchInputs } from './machine-spec.ts'
 import { selectNetwork } from './network-selection.ts'
 import { selectTelemetry, withDestination } from './telemetry-selection.ts'
 
-/** What a session is made of, after the defaults of the contract. */
+/** The settings of a session, including the defaults of the contract. */
 export type SessionRequest = BrowserRequest
 
-/** What the names in a request stand for. */
+/** The resources that a request refers to. */
 interface Selected {
   readonly inputs: LaunchInputs
-  /** How the session leaves. */
+  /** The egress settings of the session. */
   readonly egress: LeavesBy
   readonly vaults: Awaited<ReturnType<VaultService['link']>>
   readonly otlpDestinationId: OtlpDestinationId | null
@@ -50,7 +50,7 @@ interface SessionRequestsOptions {
   readonly region: Region
 }
 
-/** Reads requests for sessions: refuses what cannot be done, finds what they name, and writes the row. */
+/** Processes requests for sessions: rejects invalid ones, finds the referenced resources, and creates the row. */
 export class SessionRequests {
   readonly #options: SessionRequestsOptions
 
@@ -119,10 +119,10 @@ export class SessionRequests {
     }
     if (gpu && headless) refuse('gpu', 'only a headful session can have a GPU.')
     if (gpu && !this.#options.driver.capabilities.hasGpu) refuse('gpu', 'this host has no GPU.')
-    if (memory && gpu) refuse('memory', 'a session with a GPU has no choice of memory.')
+    if (memory && gpu) refuse('memory', 'cannot be set for a session with a GPU.')
     const choices = headless ? headlessMemory : headfulMemory
     if (memory && !choices.includes(memory)) {
-      refuse('memory', `a ${headless ? 'headless' : 'headful'} session has ${choices.join(' or ')}.`)
+      refuse('memory', `a ${headless ? 'headless' : 'headful'} session can have ${choices.join(' or ')}.`)
     }
     if (region && region !== this.#options.region) {
       refuse('region', `${region} is not served here; this service runs in ${this.#options.region}.`)
@@ -130,11 +130,11 @@ export class SessionRequests {
     const otlp = telemetry?.export?.otlp
     if (otlp?.enabled && !otlp.destination) refuse('telemetry.export.otlp', 'needs a destination.')
     if (otlp?.destination && !selectTelemetry(telemetry)) {
-      refuse('telemetry.export.otlp.destination', 'needs telemetry that is captured.')
+      refuse('telemetry.export.otlp.destination', 'needs captured telemetry.')
     }
   }
 
-  /** By which proxies the session leaves. */
+  /** The proxies of the session. */
   async #selectEgress(projectId: ProjectId, request: SessionRequest): Promise<LeavesBy> {
     const { proxies } = this.#options
     const byDefault: SelectedProxy = { mode: 'default' }

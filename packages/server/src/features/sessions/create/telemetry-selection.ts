@@ -6,7 +6,7 @@ import {
   telemetryCategories,
 } from '@berth/contract/browsers/telemetry-config.ts'
 
-/** What a new session captures; null when it captures nothing. */
+/** The telemetry that a new session captures. Null if it captures none. */
 export function selectTelemetry(
   request: BrowserTelemetryRequestConfig | null | undefined,
 ): BrowserTelemetryConfig | null {
@@ -19,8 +19,8 @@ export function selectTelemetry(
 }
 
 /**
- * What a running session captures after an update; undefined when that is what it captures now. Where its
- * events are exported to was decided when it was created.
+ * The telemetry of a session after an update, or undefined if it does not change. The export destination is fixed at
+ * creation.
  */
 export function updateTelemetry(
   current: BrowserTelemetryConfig | null,
@@ -36,7 +36,7 @@ export function updateTelemetry(
   return isAnyOn(browser) ? { ...current, browser } : null
 }
 
-/** The same, with where it is exported to. */
+/** Adds the export destination. */
 export function withDestination(
   config: BrowserTelemetryConfig | null,
   destination: string | null,
@@ -48,7 +48,7 @@ function isAnyOn(browser: BrowserTelemetryCategoriesConfig): boolean {
   return telemetryCategories.some((category) => browser[category]?.enabled)
 }
 
-/** The operational categories are on unless somebody turns them off, the others off. */
+/** Operational categories are on by default, others off. */
 function defaultSelection(): BrowserTelemetryCategoriesConfig {
   const operational: readonly string[] = operationalCategories
   return Object.fromEntries(
@@ -56,7 +56,7 @@ function defaultSelection(): BrowserTelemetryCategoriesConfig {
   )
 }
 
-/** A category that is named without `enabled` is meant to be on; `cdp` is merged on its own. */
+/** A category without `enabled` counts as on. `cdp` is merged separately. */
 function layer(
   base: BrowserTelemetryCategoriesConfig,
   asked: BrowserTelemetryCategoriesConfig | undefined,
@@ -72,7 +72,7 @@ function layer(
       enabled: wish.enabled ?? (named || layered[category]?.enabled === true),
     }
   }
-  // What is excluded stays so until a list is given, and an empty list is one.
+  // Exclusions stay until a new list is given, which may be empty.
   const cdp = { ...base.control?.cdp, ...asked?.control?.cdp }
   if (layered.control && Object.keys(cdp).length > 0) layered.control = { ...layered.control, cdp }
   return layered

@@ -21,7 +21,7 @@ const removedAtOnce = 100
 
 export interface DownloadsConfig {
   readonly retentionDays: number
-  /** Of all files that are kept of one session. */
+  /** The limit of all kept files of one session. */
   readonly maxBytes: number
 }
 
@@ -40,7 +40,7 @@ interface SessionReference {
   readonly session: string
 }
 
-/** What pages have downloaded: in the machine while the session lives, and afterwards what was kept of it. */
+/** The files that pages have downloaded: in the machine while the session is active, later those that were kept. */
 export class DownloadService {
   readonly #options: DownloadServiceOptions
 
@@ -56,7 +56,7 @@ export class DownloadService {
     return files.map(({ name, size_bytes, mod_time }) => ({ name, size_bytes, downloaded_at: mod_time }))
   }
 
-  /** The agent's answer while the session lives, and then what was kept. */
+  /** The agent's response while the session is active, later the kept file. */
   async open(
     reference: SessionReference,
     name: string,
@@ -76,7 +76,10 @@ export class DownloadService {
     return { kept: { id, sizeBytes: download.size_bytes, read } }
   }
 
-  /** Keeps what the session has downloaded, if its caller asked for that. Safe to repeat, and never a reason not to end. */
+  /**
+   * Stores the downloads of a session whose caller requested it. Safe to repeat. A failure does not stop the end of the
+   * session.
+   */
   async keep({ id, project_id, keep_downloads }: Session): Promise<void> {
     const { machines, config, logger } = this.#options
     const machine = machines.find(id)
@@ -94,7 +97,7 @@ export class DownloadService {
     }
   }
 
-  /** Returns how large the file is; 0 for one that is not kept because there is no room for it. */
+  /** Returns the size of the file, or 0 if it exceeds the limit and is not kept. */
   async #keepOne(
     machine: ReachableMachine,
     facts: Pick<Download, 'session_id' | 'project_id' | 'name' | 'downloaded_at'>,
@@ -118,7 +121,7 @@ export class DownloadService {
       if (response.statusCode !== 200) throw new Error(`the agent responds with ${response.statusCode}`)
       for await (const chunk of response as AsyncIterable<Buffer>) {
         sizeBytes += chunk.length
-        if (sizeBytes > maxBytes) throw new Error('the downloads take more than is kept')
+        if (sizeBytes > maxBytes) throw new Error('the downloads exceed the limit of kept files')
         pending.push(chunk)
         pendingBytes += chunk.length
         if (pendingBytes >= partBytes) await write()
@@ -142,7 +145,7 @@ export class DownloadService {
     return session
   }
 
-  /** Removes those whose time is over. */
+  /** Removes expired files. */
   async expire(): Promise<void> {
     const { store, parts, clock } = this.#options
     const now = clock.now()

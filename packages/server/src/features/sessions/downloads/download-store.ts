@@ -14,7 +14,7 @@ export class DownloadStore {
     this.#database = database
   }
 
-  /** The file with all of its parts, or nothing when it was kept before. */
+  /** Inserts the file with all of its parts. Does nothing if it was kept before. */
   async insert(download: Insertable<DownloadTable>, parts: readonly DownloadPart[]): Promise<void> {
     await this.#database.transaction().execute(async (database) => {
       const inserted = await database
@@ -68,7 +68,7 @@ export class DownloadStore {
     await this.#database.deleteFrom('downloads').where('session_id', '=', session_id).where('name', '=', name).execute()
   }
 
-  /** Those of the blobs that files still use. */
+  /** Returns those of the blobs that files still use. */
   async listUsedBlobs(names: readonly string[]): Promise<readonly string[]> {
     const rows = await this.#database.selectFrom('download_parts').select('blob').where('blob', 'in', names).execute()
     return rows.map(({ blob }) => blob)

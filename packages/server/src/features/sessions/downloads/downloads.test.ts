@@ -16,7 +16,7 @@ interface MachineFile {
   readonly mode?: string
 }
 
-/** A session whose download folder has these files. */
+/** A session with these files in its download folder. */
 async function sessionWith(files: Readonly<Record<string, MachineFile>>, create: object = {}) {
   const project = await server.project()
   const { session_id: id } = await project.session({ headless: true, ...create })

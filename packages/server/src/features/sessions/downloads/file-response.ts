@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { BinaryResponse } from '@berth/runtime/http/mount.ts'
 
-/** The agent may have been taken over: of its head only numbers are passed on. */
+/** Uses only numbers from the agent's response headers, because the agent may be compromised. */
 export function fileResponse(response: IncomingMessage, name: string): BinaryResponse {
   const { statusCode, headers } = response
   if (statusCode === 200 || statusCode === 206) {

@@ -19,7 +19,7 @@ interface SessionTerminatorOptions {
   readonly clock: Clock
 }
 
-/** Ends sessions: by a caller's wish, by their time, or because their machine has gone. All end the same way. */
+/** Ends sessions: at a caller's request, at their timeout, or when their machine is gone. All end the same way. */
 export class SessionTerminator {
   readonly #options: SessionTerminatorOptions
   readonly #finishing = new SingleFlight<SessionId, void>()
@@ -28,7 +28,7 @@ export class SessionTerminator {
     this.#options = options
   }
 
-  /** Ends the session and says whether this call did; resolves when nothing of its machine is left. */
+  /** Ends the session and returns whether this call did. Resolves when nothing of its machine is left. */
   async end(id: SessionId, reason?: SessionEndReason): Promise<boolean> {
     const { store, events, clock } = this.#options
     const ended = await store.beginEnd(id, clock.now(), reason)
@@ -38,7 +38,7 @@ export class SessionTerminator {
     return true
   }
 
-  /** Ends the session unless something happened in it since. */
+  /** Ends the session unless there was activity since. */
   async endIdle(id: SessionId, idleSince: Date): Promise<boolean> {
     const { store, events, clock } = this.#options
     const ended = await store.beginTimeout(id, idleSince, clock.now())
@@ -48,7 +48,7 @@ export class SessionTerminator {
     return true
   }
 
-  /** Brings an ending session to its end. Safe to repeat: what a crash or an error interrupted is done again. */
+  /** Completes the end of a session. Safe to repeat: interrupted steps are repeated. */
   finish(id: SessionId): Promise<void> {
     return this.#finishing.run(id, () => this.#finish(id))
   }

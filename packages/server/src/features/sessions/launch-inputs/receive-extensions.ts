@@ -11,17 +11,17 @@ import { validate } from '@berth/runtime/http/validate.ts'
 export interface NamedUpload {
   readonly name: string
   readonly path: string
-  /** How the client calls its place in the list. */
+  /** The client's name for its place in the list. */
   readonly label: string
 }
 
-/** Keeps each archive as a file of the folder. */
+/** Stores each archive as a file in the folder. */
 export async function receiveNamedUploads(request: IncomingMessage, folder: string): Promise<readonly NamedUpload[]> {
   const uploads: NamedUpload[] = []
   for await (const { label, text, content } of readExtensionPairs(request, folder)) {
     const name = validate(ExtensionName, text, `${label}.name`)
     if (uploads.some((other) => other.name === name)) {
-      throw new BerthError('bad_request', { reason: `${label}.name: ${name} must come once.` })
+      throw new BerthError('bad_request', { reason: `${label}.name: ${name} must be given once.` })
     }
     const path = join(folder, `${uploads.length}.zip`)
     await pipeline(content, createWriteStream(path))

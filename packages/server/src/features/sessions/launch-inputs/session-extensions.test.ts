@@ -49,7 +49,7 @@ function loading(extensions: Readonly<Record<string, Uint8Array>>): FormData {
   return form
 }
 
-/** Notes what the agent is sent, and answers as it is told to. */
+/** Records what the agent receives, and sends this response. */
 function listen(agent: FakeAgent, answer: { status: number; body?: object } = { status: 201 }): Map<string, Buffer> {
   const received = new Map<string, Buffer>()
   agent.takeExtensions = async (request, response) => {
@@ -213,7 +213,7 @@ test('two of one name in one request are refused', async () => {
 
   const { status, body } = await post(project, `/browsers/${session.session_id}/extensions`, form)
 
-  assert.deepEqual([status, body.message], [400, 'extensions[1].name: same must come once.'])
+  assert.deepEqual([status, body.message], [400, 'extensions[1].name: same must be given once.'])
 })
 
 test('an unknown or foreign session does not load extensions', async () => {

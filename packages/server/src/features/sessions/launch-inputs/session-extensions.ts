@@ -16,12 +16,12 @@ interface SessionExtensionsOptions {
   readonly temporaryFolders: TemporaryFolders
 }
 
-/** Unpacking, a launch, and what Chromium takes to install an extension by policy. */
+/** Covers unpacking, a launch, and the installation of an extension by policy. */
 const loadLimitMilliseconds = 60_000
-/** Chromium's own name of the policy. */
+/** The name of Chromium's policy. */
 const forcelist = 'ExtensionInstallForcelist'
 
-/** The extensions of sessions: those that they start with, and those that come later. */
+/** The extensions of sessions: initial ones and those that are loaded later. */
 export class SessionExtensions {
   readonly #options: SessionExtensionsOptions
 
@@ -29,7 +29,7 @@ export class SessionExtensions {
     this.#options = options
   }
 
-  /** Finds what a session is to start with. */
+  /** Finds the initial extensions of a session. */
   async choose(
     projectId: ProjectId,
     references: readonly ExtensionReference[] | null | undefined,
@@ -37,7 +37,7 @@ export class SessionExtensions {
     return this.#options.extensions.use(projectId, references ?? [])
   }
 
-  /** Gives them to an agent that waits for them, and resolves when its browser has loaded them. */
+  /** Sends them to an agent that waits for them. Resolves when its browser has loaded them. */
   async give(machine: ReachableMachine, chosen: readonly StoredExtension[], signal: AbortSignal): Promise<void> {
     await using folder = await this.#options.temporaryFolders.make()
     const files = []
@@ -48,7 +48,7 @@ export class SessionExtensions {
     await sendExtensions(machine, files, signal)
   }
 
-  /** Loads uploaded ones into the running browser: all of them, or none. */
+  /** Loads uploaded extensions into the running browser: all or none. */
   async load({ id }: ResolvedSession, uploads: readonly NamedUpload[], signal: AbortSignal): Promise<void> {
     const { machines, driver } = this.#options
     const policyIds: string[] = []
@@ -71,7 +71,7 @@ export class SessionExtensions {
   }
 }
 
-/** The policies under which Chromium installs those of the extensions that need one. */
+/** The policies with which Chromium installs the extensions that need one. */
 export function policiesWith(policies: ChromePolicies, chosen: readonly StoredExtension[]): ChromePolicies {
   const ids = chosen.flatMap(({ policy_id }) => policy_id ?? [])
   return ids.length === 0 ? policies : withForced(policies, ids)
@@ -87,7 +87,7 @@ function withoutForced(policies: ChromePolicies, entries: readonly string[]): Ch
   return { ...policies, [forcelist]: forced.filter((entry) => !entries.includes(entry)) }
 }
 
-/** Served by the agent, on the loopback of the machine. */
+/** The agent serves them on the loopback of the machine. */
 function entriesOf(ids: readonly string[]): readonly string[] {
   return ids.map((id) => `${id};http://127.0.0.1:${policyExtensionPort}/extensions/${id}/update.xml`)
 }

@@ -34,7 +34,7 @@ async function end(project: TestProject, { session_id }: Browser): Promise<void>
   assert.equal((await project.call('DELETE', `/browsers/${session_id}`)).status, 204)
 }
 
-/** A profile that holds the state. */
+/** A profile with this saved state. */
 async function savedProfile(project: TestProject, name: string, state: string): Promise<Profile> {
   const profile = await newProfile(project, name)
   const session = await using(project, name)

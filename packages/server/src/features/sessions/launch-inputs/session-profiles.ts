@@ -16,7 +16,7 @@ import type { SessionMachines } from '../machines/session-machines.ts'
 import type { Session } from '../records/session.ts'
 import type { PlanChange, RestoreSession } from '../update/session-change.ts'
 
-/** Below the time for which official clients wait for an answer to a delete. */
+/** Shorter than the time for which official clients wait for the response to a delete. */
 const saveLimitMilliseconds = 45_000
 const loadLimitMilliseconds = 45_000
 
@@ -27,15 +27,15 @@ interface SessionProfilesOptions {
   readonly logger: Logger
 }
 
-/** What a session needs to know of the profile it names. */
+/** The facts about a referenced profile that a session needs. */
 export interface ReferredProfile {
   readonly id: ProfileId
   readonly saveChanges: boolean
-  /** Whether there is anything to load. */
+  /** Whether there is a state to load. */
   readonly hasState: boolean
 }
 
-/** Takes the state of profiles into sessions, and out of them at their end. */
+/** Loads the state of profiles into sessions, and saves it when sessions end. */
 export class SessionProfiles {
   readonly #options: SessionProfilesOptions
 
@@ -48,10 +48,10 @@ export class SessionProfiles {
     return { id, saveChanges: reference.save_changes, hasState: state_blob !== null }
   }
 
-  /** Gives an agent the state of the profile; nothing when there is none. */
+  /** Sends the state of the profile to an agent. Does nothing if there is none. */
   async load(profileId: ProfileId, machine: ReachableMachine, loading: ProfileLoading): Promise<void> {
     const state = await this.#options.profiles.open(profileId)
-    // It had one, and nothing but the end of the whole profile takes that away.
+    // A saved state only disappears with its profile.
     if (!state) throw new BerthError('profile_not_found', { profile: profileId })
     try {
       await sendProfile(machine, state, loading)
@@ -64,7 +64,7 @@ export class SessionProfiles {
     }
   }
 
-  /** The part of an update that loads a profile. A running browser is started anew only when there is a state to load. */
+  /** The part of an update that loads a profile. Restarts a running browser only if there is a state to load. */
   readonly plan: PlanChange = async (session, { profile, start_url }) => {
     if (!profile) return undefined
     if (session.profile_save_changes !== null) throw new BerthError('profile_already_loaded')
@@ -79,7 +79,7 @@ export class SessionProfiles {
     }
   }
 
-  /** Takes a profile out of a running browser that an update has loaded and not recorded. */
+  /** Removes a profile from a running browser after an update that loaded but did not record it. */
   readonly restore: RestoreSession = async ({ id, profile_save_changes }) => {
     if (profile_save_changes === null) await this.#takeBack(id)
   }
@@ -96,14 +96,14 @@ export class SessionProfiles {
 
   noteUse(profileId: ProfileId): void {
     this.#options.profiles.noteUse(profileId).catch((error: Error) =>
-      // It says when the profile was last used, and nothing depends on it.
-      this.#options.logger.warn({ profileId, reason: error.message }, 'could not note the use of a profile'),
+      // The time of the last use is only informative.
+      this.#options.logger.warn({ profileId, reason: error.message }, 'could not record the use of a profile'),
     )
   }
 
   /**
-   * Saves the state of an ending session to its profile, if that was asked for. Whatever comes of it, the session can
-   * end then; only a database that is away is told, so that all of it is done again.
+   * Saves the state of an ending session to its profile, if that was requested. A failure does not stop the end of the
+   * session, except an unavailable database, after which the whole end is repeated.
    */
   async save({ id, profile_id, profile_save_changes, deleted_at }: Session): Promise<void> {
     const { profiles, machines, events, logger } = this.#options
@@ -111,15 +111,15 @@ export class SessionProfiles {
     const facts = { sessionId: id, profileId: profile_id }
     try {
       const machine = machines.find(id)
-      if (!machine) throw new Error('its machine has gone')
+      if (!machine) throw new Error('its machine is gone')
       const signal = AbortSignal.timeout(saveLimitMilliseconds)
       const state = await receiveProfile(machine, signal)
       const isSaved = await profiles.save(profile_id, deleted_at, state, signal)
       if (isSaved) events.emit('profileSaved', profile_id)
-      else logger.info(facts, 'a profile was deleted, or saved by a later session: a state was dropped')
+      else logger.info(facts, 'a state was discarded: its profile was deleted, or saved by a later session')
     } catch (error) {
       if (error instanceof BerthError && error.code === 'database_unavailable') throw error
-      logger.error({ ...facts, err: error }, 'a profile was not saved; it keeps the state it had')
+      logger.error({ ...facts, err: error }, 'a profile was not saved; it keeps its previous state')
     }
   }
 }

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events'
 import type { CaptchaTask } from '@berth/contract/agent/agent-endpoints.ts'
 import type { ProfileId, ProjectId, SessionId } from '@berth/contract/common/ids.ts'
 
-/** How a create went. */
+/** The result of a create. */
 interface CreateOutcome {
   readonly milliseconds: number
   readonly isFromReserve: boolean
@@ -10,19 +10,19 @@ interface CreateOutcome {
 }
 
 interface LifecycleEventMap {
-  /** The machine of a session that runs has gone, or its agent has. Nobody of this server has asked for that. */
+  /** The machine or the agent of a running session is gone, without a request of this server. */
   machineEnded: [sessionId: SessionId]
-  /** The session has no machine any more, and its row is final; or its start has failed, and it has no row. */
+  /** The session has no machine any more and its row is final; or its start has failed and it has no row. */
   sessionEnded: [sessionId: SessionId]
-  /** The state or the settings of a session are others than before. */
+  /** The state or the settings of a session have changed. */
   sessionChanged: [projectId: ProjectId, sessionId: SessionId]
-  /** A create for a caller has ended, well or not. Refusals of what was asked for do not count. */
+  /** A create for a caller has succeeded or failed. Excludes rejected requests. */
   createEnded: [projectId: ProjectId, outcome: CreateOutcome]
-  /** A page of the session shows a challenge that its agent wants solved. */
+  /** A page shows a captcha that the agent wants solved. */
   captchaFound: [sessionId: SessionId, task: CaptchaTask]
-  /** A session that has ended has given the profile another state. */
+  /** An ended session has changed the saved state of the profile. */
   profileSaved: [profileId: ProfileId]
 }
 
-/** What becomes of this server's sessions and machines. Listeners answer for their own errors. */
+/** Events of this server's sessions and machines. Listeners handle their own errors. */
 export class LifecycleEvents extends EventEmitter<LifecycleEventMap> {}

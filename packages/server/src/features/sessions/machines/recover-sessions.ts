@@ -17,25 +17,25 @@ export interface RecoverOptions {
   readonly terminator: SessionTerminator
   readonly updater: SessionUpdater
   readonly logger: Logger
-  /** Absent: a minute. */
+  /** Defaults to one minute. */
   readonly readyLimitMilliseconds?: number
 }
 
-/** How long a start waits for machines that have to end. It continues afterwards. */
+/** How long the start waits for machines to be stopped. The work continues afterwards. */
 const patienceMilliseconds = 2_000
-/** An agent that takes longer to answer is taken up without. */
+/** The session of an agent that takes longer to respond is adopted without waiting. */
 const answerMilliseconds = 1_000
-/** An agent that has not said that it is ready by then will not. */
+/** An agent that does not report that it is ready by then counts as failed. */
 const defaultReadyLimitMilliseconds = 60_000
 
 /**
- * Makes rows and machines agree after a start, whatever the last server was doing when it ended: live sessions are
- * taken up, dead ones ended, half-made ones removed, interrupted ends finished. No session holds the start up: what
- * takes longer goes on beside it, and what fails is left to the reaper.
+ * Makes rows and machines consistent after a start, whatever the previous server was doing when it ended: adopts
+ * running sessions, ends dead ones, removes incomplete ones, and completes interrupted ends. No session delays the
+ * start: slow work continues in the background, and failures are left to the reaper.
  */
 export async function recoverSessions(options: RecoverOptions): Promise<void> {
   const { driver, driverId, egressLink, store, machines, logger } = options
-  // Nothing of the others, which are found by what their servers leave, is to be removed.
+  // Sessions of other servers are handled only after those are gone.
   const { areMachinesShared } = driver.capabilities
   const [existing, served, sessions] = await Promise.all([
     driver.list(),
@@ -44,7 +44,7 @@ export async function recoverSessions(options: RecoverOptions): Promise<void> {
   ])
   const found = new Set(existing)
   const named = new Set(sessions.map(({ machine_id }) => machine_id))
-  // Machines that no session names, and routes whose machines have gone.
+  // Machines without a session, and routes without a machine.
   const strays = areMachinesShared
     ? []
     : [...new Set([...existing, ...served])].filter((machineId) => !named.has(machineId))
@@ -53,7 +53,7 @@ export async function recoverSessions(options: RecoverOptions): Promise<void> {
   const takenUp = sessions.map((session) => recovery.recover(session, found.has(session.machine_id)))
   const removals = strays.map((machineId) => machines.remove(machineId))
   const all = [...takenUp, ...removals].map((work) =>
-    work.catch((error: unknown) => logger.error({ err: error }, 'could not recover a session; trying again')),
+    work.catch((error: unknown) => logger.error({ err: error }, 'could not recover a session; retrying')),
   )
   await Promise.race([Promise.all(all), delay(patienceMilliseconds, undefined, { ref: false })])
 
@@ -62,7 +62,7 @@ export async function recoverSessions(options: RecoverOptions): Promise<void> {
   if (adopted + others > 0) logger.info({ adopted, ended: others }, 'recovered the sessions of the last run')
 }
 
-/** Takes up sessions that this server serves, or ends what is left of them. */
+/** Adopts the sessions that this server serves, or ends what is left of them. */
 export class SessionRecovery {
   readonly #options: RecoverOptions
   adopted = 0
@@ -91,7 +91,7 @@ export class SessionRecovery {
     }
   }
 
-  /** Says whether there was anything to take up. */
+  /** Returns whether there was a machine to adopt. */
   async #takeUp(session: UnfinishedSession): Promise<boolean> {
     const { driver, machines } = this.#options
     // The reaper ends sessions that have no machine here.
@@ -112,15 +112,15 @@ export class SessionRecovery {
     return machine !== undefined
   }
 
-  /** Egress goes on serving the machine, but a later one would not know of a route that an earlier server has opened. */
+  /** Egress still serves the machine, but a new egress process would not know a route that an earlier server opened. */
   async #openRoute({ id }: UnfinishedSession): Promise<void> {
     const { store, machines, logger } = this.#options
     try {
       const session = await store.findRunning(id)
       if (session) await machines.openRoute(session)
     } catch (error) {
-      // Restoring the session does it once more.
-      logger.warn({ err: error, sessionId: id }, 'could not open the route of a session; trying again')
+      // `restore` opens it again.
+      logger.warn({ err: error, sessionId: id }, 'could not open the route of a session; retrying')
     }
   }
 
@@ -128,27 +128,29 @@ export class SessionRecovery {
     const { driver, machines, updater, terminator, logger } = this.#options
     const { id } = session
     this.adopted += 1
-    // The last server may have been killed between the claim of a machine of the reserve and that.
+    // The previous server may have been killed between claiming a machine of the reserve and raising its priority.
     driver
       .raisePriority(machine.id)
-      .catch((error: unknown) => logger.warn({ err: error, sessionId: id }, 'a session keeps a low priority'))
+      .catch((error: unknown) =>
+        logger.warn({ err: error, sessionId: id }, 'could not raise the priority of a session'),
+      )
     const { ready } = machines.adopt(id, machine, { ...session, isFrozen }).watch
-    // Nobody was using it, and it answers when somebody does.
+    // Nobody was using it. Its next use wakes it.
     if (isFrozen) return
-    // The last server may have been in the middle of an update. Whoever is next to use the session waits for it.
+    // The previous server may have been in the middle of an update. The next user of the session waits for it.
     void updater.restore(id)
     const limit = setTimeout(() => {
-      logger.warn({ sessionId: id }, 'a session ends: its agent does not answer')
+      logger.warn({ sessionId: id }, 'a session ends: its agent does not respond')
       terminator
         .end(id)
         .catch((error: unknown) => logger.error({ err: error, sessionId: id }, 'could not end a session'))
     }, this.#options.readyLimitMilliseconds ?? defaultReadyLimitMilliseconds).unref()
-    // When it is rejected, whoever ends or leaves the session does it.
+    // Whoever ends or detaches from the session handles a rejection.
     ready.catch(() => {}).finally(() => clearTimeout(limit))
   }
 }
 
-/** Whether the machine runs, and nothing says that its agent has failed. One that takes its time is alive. */
+/** Whether the machine runs and its agent has not reported a failure. A slow agent counts as alive. */
 async function isAlive(machine: Machine): Promise<boolean> {
   const gone = machine.ended.then(() => false)
   const answered = readAgentState(machine).then(

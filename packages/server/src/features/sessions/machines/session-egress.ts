@@ -11,22 +11,22 @@ import type { Session } from '../records/session.ts'
 interface SessionEgressOptions {
   readonly proxies: ProxyService
   readonly egress: EgressLink
-  /** The operator's, for stealth sessions that name no other. */
+  /** The operator's proxy for stealth sessions without another one. */
   readonly stealthProxy: Upstream | undefined
 }
 
-/** What of a session says how it leaves, and can change while it runs. */
+/** The columns of a session that determine its route and can change while it runs. */
 export type LeavesBy = Pick<Session, 'proxy' | 'network'>
 
-/** What of a session says how it leaves. */
+/** The columns of a session that determine its route. */
 export type EgressSubject = Pick<Session, 'id' | 'project_id' | 'stealth' | 'proxy' | 'network' | 'state'>
 
-/** Whether it leaves as one that asks for nothing. */
+/** Whether the session has the default route. */
 export function leavesByDefault({ proxy, network }: LeavesBy): boolean {
   return network === null && 'mode' in proxy && proxy.mode === 'default'
 }
 
-/** How each session leaves: what its row says, in the terms of egress. */
+/** The egress settings of each session, as its row defines them. */
 export class SessionEgress {
   readonly #options: SessionEgressOptions
 
@@ -34,7 +34,7 @@ export class SessionEgress {
     this.#options = options
   }
 
-  /** What egress is told of the machine of a session. */
+  /** The egress settings of a session's machine. */
   async settingsOf({ id, project_id, stealth, proxy, network, state }: EgressSubject): Promise<EgressSettings> {
     const usable = await this.#options.proxies.usable(project_id, proxiesOf(proxy, network))
     const routes = state === 'starting' ? [] : (network?.proxy_routes ?? [])
@@ -49,8 +49,8 @@ export class SessionEgress {
   }
 
   /**
-   * What it is told of a machine that waits for a session: what holds for one that leaves by default. Named by the
-   * machine, it knows berth's own addresses too, as soon as there is the session.
+   * The egress settings of a waiting machine, which are those of a session with the default route. With the machine's
+   * id, it can reach berth's own addresses as soon as it has a session.
    */
   settingsOfWaiting(id: MachineId, stealth: boolean): EgressSettings {
     const topLevel = this.#modeProxy('default', stealth)
@@ -62,15 +62,15 @@ export class SessionEgress {
     }
   }
 
-  /** Lets a running session leave by another proxy, or reach other hosts. */
+  /** Changes the proxy or the permitted hosts of a running session. */
   async change(session: Session, changed: Partial<LeavesBy>): Promise<void> {
     const settings = await this.settingsOf({ ...session, ...changed })
     await this.#options.egress.setSettings(session.machine_id, settings)
   }
 
   /**
-   * Puts the routes of a new session in force, as the last step of its creation: until then all leaves by the
-   * top-level proxy, and what its start page has begun still does.
+   * Activates the routes of a new session, as the last step of its creation: until then, everything uses the top-level
+   * proxy, including connections of its start page that are still open.
    */
   async takeUpRoutes(session: Session): Promise<void> {
     if (!session.network?.proxy_routes?.length) return
@@ -101,18 +101,18 @@ function proxiesOf(proxy: SelectedProxy, network: SessionNetwork | null): readon
   return [...new Set('id' in proxy ? [proxy.id, ...ofRoutes] : ofRoutes)]
 }
 
-/** A deleted proxy leaves its sessions without one; one that cannot be had any more leaves them without a way out. */
+/** Without a deleted proxy, sessions connect directly. Without a proxy that is unavailable, they get no connection. */
 function topLevelOf(proxy: UsableProxy | undefined): EgressProxy | null | undefined {
   if (proxy === 'deleted') return undefined
   return proxy === undefined || proxy === 'unavailable' ? null : proxy
 }
 
-/** A route never falls back to another way. */
+/** A route never falls back to another proxy. */
 function unlessGone(proxy: UsableProxy | undefined): EgressProxy | null {
   return proxy === undefined || typeof proxy === 'string' ? null : proxy
 }
 
-/** `host:port` of a start page for which there is a route. */
+/** The `host:port` of a start page that matches a route. */
 function routedStart(startUrl: string | null, { proxy_routes = [] }: SessionNetwork): string | undefined {
   const url = URL.parse(startUrl ?? '')
   if (!url || !['http:', 'https:'].includes(url.protocol)) return undefined

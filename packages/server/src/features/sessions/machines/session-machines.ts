@@ -26,24 +26,24 @@ interface LiveMachine {
   readonly machine: StandbyMachine
   readonly watch: AgentWatch
   readonly agentEvents: AgentEventReader
-  /** Earlier than that it was not idle. */
+  /** The session counts as active before this time. */
   readonly createdAt: Date | undefined
-  /** When the last activity ended, as the agent tells it; null while there is some; undefined before it has told. */
+  /** When the last activity ended, as the agent reports it. Null during activity, undefined before the first report. */
   idleSince: Date | null | undefined
-  /** What of it is in the database. */
+  /** The value in the database. */
   notedIdleSince: Date | null | undefined
   isNoting: boolean
   readonly standbyNotes: StandbyNotes
 }
 
-/** How the machine of a session is taken up. */
+/** How to adopt the machine of a session. */
 interface AdoptOptions {
   readonly gpu: boolean
-  /** Of a machine that an earlier server has left: whether that one has frozen it. */
+  /** For a machine of an earlier server: whether that server froze it. */
   readonly isFrozen?: boolean
-  /** Of a machine that has waited for its session: before that it was not idle. */
+  /** For a machine that waited for its session: it counts as active before this time. */
   readonly createdAt?: Date
-  /** Before it resolves nothing is asked of the agent; absent: as soon as the machine runs. */
+  /** Until it resolves, the agent receives no requests. When absent, it does as soon as the machine runs. */
   readonly begin?: Promise<void>
 }
 
@@ -53,35 +53,37 @@ interface SessionMachinesOptions {
   readonly egress: SessionEgress
   readonly egressLink: EgressLink
   readonly events: LifecycleEvents
-  /** After how long without activity a machine is frozen. Absent: none ever is. */
+  /** The time without activity after which a machine is frozen. When absent, machines are never frozen. */
   readonly standbyMilliseconds: number | undefined
-  /** Whether this server may freeze machines: not when the others may have taken it for gone. */
+  /** Whether this server may freeze machines. False while other servers may count it as gone. */
   readonly mayStandBy: () => boolean
   readonly clock: Clock
   readonly telemetry: SessionTelemetry
-  /** Tells the webhooks of the session, once for each key. */
+  /** Reports a crash to the session's webhooks, once for each key. */
   readonly recordCrash: (id: SessionId, key: string, at: Date, service: string) => Promise<void>
   readonly logger: Logger
 }
 
 interface ProvisionOptions {
   readonly session: Session
-  /** Starts the machine that the session names, or lets one go on that waits for it. */
+  /** Starts the machine of the session, or thaws the one that it has claimed. */
   readonly start: (signal: AbortSignal) => Promise<Machine>
-  /** Gives the agent what the session starts with. */
+  /** Sends the agent the initial settings of the session. */
   readonly deliver?: (machine: ReachableMachine, signal: AbortSignal) => Promise<void>
-  /** Of a machine whose browser has answered before it was frozen: before it resolves the server follows no agent. */
+  /**
+   * For a machine that was frozen when its browser was ready: until it resolves, the server does not follow the agent.
+   */
   readonly begin?: Promise<void> | undefined
   readonly signal: AbortSignal
 }
 
-/** Which machine each session of this server has, with the streams of its agent and its route to egress. */
+/** The machines of this server's sessions, with the streams of their agents and their routes. */
 export class SessionMachines {
   readonly #options: SessionMachinesOptions
   readonly #live = new Map<SessionId, LiveMachine>()
-  /** Whose machines are not there, or not ready, yet: when one of these goes, its creator cleans up. */
+  /** Sessions whose machines do not exist or are not ready yet. If such a machine ends, the creator cleans up. */
   readonly #expected = new Set<SessionId>()
-  /** Of sessions that other servers serve by now: what this one does in them goes on. */
+  /** Sessions that other servers have taken over. Open connections on this server continue. */
   readonly #handedOver = new Map<SessionId, StandbyMachine>()
 
   #returnedBytes = 0
@@ -90,7 +92,7 @@ export class SessionMachines {
     this.#options = options
   }
 
-  /** A session that will have a machine: until the disposal it is not taken for one that has lost it. */
+  /** Marks a session that will have a machine: until the disposal, it does not count as having lost it. */
   expect(id: SessionId): Disposable {
     this.#expected.add(id)
     return { [Symbol.dispose]: () => this.#expected.delete(id) }
@@ -101,24 +103,24 @@ export class SessionMachines {
     return this.#live.has(id) || this.#expected.has(id)
   }
 
-  /** Whether the session had a machine here that has ended, and is not removed yet. */
+  /** Whether the machine of the session has ended here and is not removed yet. */
   hasGone(id: SessionId): boolean {
     return this.#live.get(id)?.watch.isOver ?? false
   }
 
-  /** The sessions that have a machine here. */
+  /** The sessions with a machine on this server. */
   list(): readonly SessionOnMachine[] {
     return [...this.#live].map(([id, { machine }]) => ({ id, machine_id: machine.id }))
   }
 
-  /** Those of them that must have a row. Of one that is expected it may still be on its way to the database. */
+  /** The sessions whose row must exist. The row of an expected session may not be written yet. */
   listRecorded(): readonly SessionOnMachine[] {
     return this.list().filter(({ id }) => !this.#expected.has(id))
   }
 
   /**
-   * Provides an expected session with its machine and resolves when the browser can be used. After a rejection nothing
-   * of the machine is left.
+   * Starts the machine of an expected session and resolves when the browser can be used. After a rejection, nothing of
+   * the machine is left.
    */
   async provision({
     session,
@@ -134,7 +136,7 @@ export class SessionMachines {
     try {
       const { gpu, created_at: createdAt } = session
       const live = this.adopt(session.id, await start(either), { gpu, createdAt, ...(begin && { begin }) })
-      // An agent that fails before it has been given everything says so on its stream of states.
+      // An agent that fails before it has received everything reports it on its stream of states.
       const prepared = Promise.all([this.openRoute(session), deliver?.(live.machine, either)])
       const { ready } = live.watch
       // A machine that ends meanwhile rejects `ready`.
@@ -153,12 +155,12 @@ export class SessionMachines {
     }
   }
 
-  /** Takes up the machine of a session: a new one, or one that an earlier server left. */
+  /** Adopts the machine of a session: a new one, or one of an earlier server. */
   adopt(id: SessionId, machine: Machine, { gpu, isFrozen, createdAt, ...others }: AdoptOptions): LiveMachine {
     const { events, logger } = this.#options
     const standby = this.#standbyMachine(id, machine, { gpu, isFrozen: isFrozen ?? false })
     const begin = others.begin ?? standby.awake
-    // These and the telemetry's stream alone see the machine itself: that the server listens to an agent is no use of its
+    // Only these streams and that of telemetry use the machine directly, because they must not count as activity of the
     // session.
     const handlers: AgentWatchHandlers = {
       onState: (state) => this.#takeActivity(id, state.idle_since === null ? null : new Date(state.idle_since)),
@@ -186,7 +188,7 @@ export class SessionMachines {
     { gpu, isFrozen }: Required<Pick<AdoptOptions, 'gpu' | 'isFrozen'>>,
   ): StandbyMachine {
     const { driver, standbyMilliseconds, logger } = this.#options
-    // What a GPU has been told to do goes on.
+    // Work of a GPU cannot be frozen.
     const canStandBy = !gpu && driver.capabilities.canFreeze
     return new StandbyMachine({
       machine,
@@ -202,7 +204,7 @@ export class SessionMachines {
     })
   }
 
-  /** When the database is away, the agent tells it again. */
+  /** If the database is unavailable, the agent sends it again. */
   async #takeEvent(sessionId: SessionId, record: AgentEventRecord): Promise<void> {
     const { recordCrash, events, logger } = this.#options
     const { sequence } = record
@@ -220,11 +222,14 @@ export class SessionMachines {
     logger.warn({ sessionId, sequence, service, detail, at: new Date(at) }, 'a program of a session crashed')
   }
 
-  /** Has egress serve the session's machine as its row says. Repeated for a later egress, or after an update. */
+  /**
+   * Opens or updates the route of the session's machine, as its row defines it. Repeated for a new egress process and
+   * after an update.
+   */
   async openRoute(session: EgressSubject): Promise<void> {
     const { egress, egressLink } = this.#options
     const settings = await egress.settingsOf(session)
-    // It may have been stopped meanwhile: then no route may be opened behind the one that was closed.
+    // It may have been stopped meanwhile. No route may be opened after the end of the machine.
     await egressLink.openRoute(this.get(session.id), settings)
   }
 
@@ -236,7 +241,7 @@ export class SessionMachines {
     void this.#note(id, live)
   }
 
-  /** Notes again what the database has missed. */
+  /** Writes again what could not be written while the database was unavailable. */
   noteMissed(): void {
     for (const [id, live] of this.#live) {
       void this.#note(id, live)
@@ -244,7 +249,7 @@ export class SessionMachines {
     }
   }
 
-  /** One note at a time: of two on their way at once, the older could arrive last, and a session would never be idle. */
+  /** One write at a time: of two concurrent ones, the older could come last, and the session would never be idle. */
   async #note(id: SessionId, live: LiveMachine): Promise<void> {
     if (live.isNoting) return
     live.isNoting = true
@@ -256,15 +261,15 @@ export class SessionMachines {
         live.notedIdleSince = idleSince
       }
     } catch (error) {
-      // The reaper's next round has it noted.
+      // The reaper's next round repeats it.
       const facts = { sessionId: id, reason: (error as Error).message }
-      logger.warn(facts, 'could not record the activity of a session; trying again')
+      logger.warn(facts, 'could not record the activity of a session; retrying')
     } finally {
       live.isNoting = false
     }
   }
 
-  /** What frozen sessions have given back of the host's memory since the start of this server. */
+  /** The memory that frozen sessions have returned to the host since the start of this server. */
   get returnedBytes(): number {
     return this.#returnedBytes
   }
@@ -273,7 +278,7 @@ export class SessionMachines {
     return [...this.#live.values()].filter(({ machine }) => machine.isFrozen).length
   }
 
-  /** Whether the session has a machine here that is frozen. */
+  /** Whether the session has a frozen machine here. */
   isFrozen(id: SessionId): boolean {
     return this.#live.get(id)?.machine.isFrozen ?? false
   }
@@ -282,24 +287,24 @@ export class SessionMachines {
     return [...this.#live].find(([, { machine }]) => machine.id === machineId)?.[0]
   }
 
-  /** Freezes the machine of a session now, unless somebody uses it. */
+  /** Freezes the machine of a session now, unless it is in use. */
   async standBy(id: SessionId): Promise<void> {
     await this.#live.get(id)?.machine.standBy()
   }
 
-  /** The session's machine, unless it is elsewhere or gone. A connection to it wakes the session. */
+  /** The session's machine, unless it is on another server or gone. A connection to it wakes the session. */
   find(id: SessionId): Machine | undefined {
     return this.#live.get(id)?.machine ?? this.#handedOver.get(id)
   }
 
-  /** The same; `session_unreachable` when its machine is elsewhere or gone. */
+  /** Like `find`, but throws `session_unreachable`. */
   get(id: SessionId): Machine {
     const machine = this.find(id)
     if (!machine) throw new BerthError('session_unreachable')
     return machine
   }
 
-  /** Has the session's agent do something. */
+  /** Sends a command to the session's agent. */
   async command<Body extends z.ZodType, Reply extends z.ZodType>(
     id: SessionId,
     endpoint: Endpoint<z.ZodType, z.ZodType, Body, Reply>,
@@ -309,7 +314,7 @@ export class SessionMachines {
     return commandAgent(this.get(id), endpoint, body, options)
   }
 
-  /** The same, if it is awake: this is no use of the session, and leaves it as it is. */
+  /** Sends a command without waking the session. It does not count as activity. */
   async commandAside<Body extends z.ZodType, Reply extends z.ZodType>(
     id: SessionId,
     endpoint: Endpoint<z.ZodType, z.ZodType, Body, Reply>,
@@ -321,12 +326,12 @@ export class SessionMachines {
     return commandAgent(live.machine.aside, endpoint, body, options)
   }
 
-  /** Ends the connections of its clients. One that is frozen has none. */
+  /** Closes the connections of its CDP clients. A frozen session has none. */
   async endClients(id: SessionId): Promise<void> {
     if (!this.isFrozen(id)) await this.#options.telemetry.endClients(id)
   }
 
-  /** Another server has the machine of the session now. What is open to it here goes on, and what is begun here too. */
+  /** Call when another server has taken over the session. Open connections and requests on this server continue. */
   async handOver(id: SessionId): Promise<void> {
     const live = this.#live.get(id)
     if (!live) return
@@ -334,7 +339,7 @@ export class SessionMachines {
     await this.letGo(id)
   }
 
-  /** Forgets the machine of a session that does not come about. It runs on. */
+  /** Detaches from the machine of a session whose create fails. The machine keeps running. */
   async letGo(id: SessionId): Promise<void> {
     const live = this.#live.get(id)
     this.#live.delete(id)
@@ -343,7 +348,7 @@ export class SessionMachines {
     await Promise.all([live?.machine.close(), this.#options.telemetry.finish(id)])
   }
 
-  /** Ends the session's machine, whatever it is doing, and removes all of it. */
+  /** Stops the session's machine in any state and removes all of it. */
   async stop({ id, machine_id }: SessionOnMachine): Promise<void> {
     const live = this.#live.get(id)
     live?.watch.close()
@@ -356,13 +361,13 @@ export class SessionMachines {
     }
   }
 
-  /** Ends a machine and its route, and removes all of both. At once, since neither has to wait for the other to be gone. */
+  /** Removes a machine and its route, in parallel. */
   async remove(machineId: MachineId): Promise<void> {
     const { driver, egressLink } = this.#options
     await settleAll([driver.stop(machineId), egressLink.closeRoute(machineId)])
   }
 
-  /** Lets go of every machine and leaves it running. */
+  /** Detaches from every machine. They keep running. */
   release(): void {
     for (const { machine, watch, agentEvents } of this.#live.values()) {
       void machine.close()
@@ -375,12 +380,15 @@ export class SessionMachines {
   }
 }
 
-/** What programs wrote behind it is for the log: it can be long, and tell of the host. */
+/**
+ * The following lines contain the output of programs, which can be long and contain details of the host. They are only
+ * for the log.
+ */
 function firstLine(message: string): string {
   return message.split('\n', 1)[0]?.slice(0, maxReasonLength) ?? ''
 }
 
-/** The machine itself, as soon as it runs. */
+/** Connects to the machine as soon as it runs. */
 function onceAwake(machine: Machine, awake: Promise<void>): ReachableMachine {
   return {
     connect: async () => {

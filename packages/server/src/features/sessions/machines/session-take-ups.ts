@@ -19,8 +19,8 @@ interface SessionTakeUpsOptions {
 }
 
 /**
- * Sessions that come to this server and leave it, where every server reaches every machine. The row says who serves a
- * session. Its server takes the machine up when it is asked for the session, or with the next round of the reaper.
+ * Moves sessions between servers when every server can reach every machine. The row names the server of a session. That
+ * server adopts the machine at the first request for the session, or in the next round of the reaper.
  */
 export class SessionTakeUps {
   readonly #options: SessionTakeUpsOptions
@@ -31,33 +31,35 @@ export class SessionTakeUps {
     this.#options = options
   }
 
-  /** Takes what servers have left that are gone, to be taken up. */
+  /** Takes over the sessions of lost servers, to be adopted. */
   async moveFromGone(): Promise<void> {
     const { moves, logger } = this.#options
     const moved = await moves.moveFromGone()
-    if (moved.length > 0) logger.warn({ sessions: moved.length }, 'moved the sessions of a server that is gone')
+    if (moved.length > 0) logger.warn({ sessions: moved.length }, 'took over the sessions of a lost server')
   }
 
-  /** Gives the sessions of this server to others, if there are others. What clients have open to them goes on. */
+  /** Hands the sessions of this server over to others, if there are any. Open connections of clients continue. */
   async giveAway(): Promise<number> {
     const { moves, logger } = this.#options
     this.#isLeaving = true
     const moved = await moves.giveAway()
     await Promise.all(moved.map((session) => this.#handOver(session)))
-    if (moved.length > 0) logger.info({ sessions: moved.length }, 'gave sessions to other servers')
+    if (moved.length > 0) logger.info({ sessions: moved.length }, 'handed sessions over to other servers')
     return moved.length
   }
 
   async #handOver({ id, driver_id, pool_id }: MovedSession): Promise<void> {
     const { machines, connections, replays, serverId } = this.#options
     if (driver_id === serverId) return
-    // Its next caller must not share the browser with this one, and only the new server will know when that is.
+    // The next caller must not share the browser with this one, and only the new server will know when it is leased.
     if (pool_id !== null) connections.cut(id)
     await replays.endAtMove(id)
     await machines.handOver(id)
   }
 
-  /** Makes the session's machine that of this server. Of calls at one time, one does it. Ends a session without a machine. */
+  /**
+   * Adopts the session's machine on this server. Concurrent calls share one adoption. Ends a session without a machine.
+   */
   takeUp(session: UnfinishedSession): Promise<void> {
     const { id } = session
     const known = this.#running.get(id)
@@ -71,7 +73,7 @@ export class SessionTakeUps {
     return running
   }
 
-  /** Resolves when the machine of a session is here, if it is to be: for a request that has come here. */
+  /** Resolves when the machine of a session is here, if it belongs here. Called for a request that has arrived here. */
   async arrive(id: SessionId): Promise<void> {
     const { machines, store, serverId } = this.#options
     const running = this.#running.get(id)
@@ -81,14 +83,14 @@ export class SessionTakeUps {
     if (session && session.state !== 'starting') await this.takeUp(session).catch(() => {})
   }
 
-  /** Lets go of a machine whose session another server has taken meanwhile, and says whether one has. */
+  /** Detaches from a machine whose session another server has taken over, and returns whether one has. */
   async yieldTo(id: SessionId): Promise<boolean> {
     const { store, machines, connections, serverId } = this.#options
     const server = await store.findServer(id)
     if (server === undefined || server === serverId) return false
-    // It was given away just now, and is handed over.
+    // This server is handing it over.
     if (this.#isLeaving) return true
-    // Nothing here tells them any more when they lose the session.
+    // From now on, this server would not notice that they lose the session.
     connections.cut(id)
     await machines.letGo(id)
     return true

@@ -5,35 +5,36 @@ import type { Driver, EgressSocket, Machine, ReachableMachine } from '../../../d
 interface StandbyMachineOptions {
   readonly machine: Machine
   readonly driver: Pick<Driver, 'freeze' | 'thaw' | 'giveBackMemory'>
-  /** How long nobody has to use it before it is frozen. Absent: it never is. */
+  /** The time without use after which it is frozen. When absent, it is never frozen. */
   readonly afterMilliseconds: number | undefined
-  /** An earlier server has frozen it. */
+  /** Whether an earlier server froze it. */
   readonly isFrozen: boolean
-  /** Asked before it is frozen: false while its session is being created or adopted. */
+  /** Checked before a freeze: false while its session is being created or adopted. */
   readonly mayStandBy: () => boolean
   readonly onChange: (isFrozen: boolean) => void
   readonly onMemoryReturned: (bytes: number) => void
   readonly onFailure: (error: Error) => void
 }
 
-/** Whoever comes back sooner finds all of its memory there. */
+/** The delay before memory is reclaimed, so that a session that is used again soon keeps it. */
 const memoryMilliseconds = 60_000
 
 /**
  * The machine of a session, frozen while nobody uses it:
  *
- * awake → freezing   nobody has used it for the time, which its agent confirms
+ * awake → freezing   it has been unused for long enough, and its agent confirms it
  * freezing → frozen  nothing in it runs any more
- * frozen → awake     somebody asks for a connection, who waits until it goes on
+ * frozen → awake     somebody requests a connection, which waits until the machine runs
  *
- * Every connection to the agent is opened here, and is a use for as long as it is open: but those by which the server
- * itself follows the agent, and those aside. What goes on inside without one, as a process that a caller has left, the agent tells.
+ * This class opens every connection to the agent, and an open connection counts as use. Exceptions are the connections
+ * with which the server follows the agent, and those of `aside`. The agent reports activity without a connection, such as
+ * a process that a caller has started.
  */
 export class StandbyMachine implements Machine {
   readonly id: Machine['id']
   readonly egressSocket: EgressSocket
   readonly ended: Promise<void>
-  /** Resolves when the machine runs for the first time since it was taken up. */
+  /** Resolves when the machine runs for the first time since its adoption. */
   readonly awake: Promise<void>
   readonly #options: StandbyMachineOptions
   readonly #begin = Promise.withResolvers<void>()
@@ -44,7 +45,7 @@ export class StandbyMachine implements Machine {
   #isClosed = false
   #uses = 0
   #usedAt = performance.now()
-  /** Absent while the agent tells of activity, or has told nothing yet. */
+  /** Absent while the agent reports activity, or before its first report. */
   #idleAt: number | undefined
   #timer: NodeJS.Timeout | undefined
   #memoryTimer: NodeJS.Timeout | undefined
@@ -61,7 +62,10 @@ export class StandbyMachine implements Machine {
     else this.#begin.resolve()
   }
 
-  /** Connections that are no use: they neither wake it nor keep it awake, and it may be frozen while they are open. */
+  /**
+   * Connections that do not count as use: they neither wake the machine nor keep it awake, and it may be frozen while
+   * they are open.
+   */
   readonly aside: ReachableMachine = {
     connect: async () => {
       if (this.#isFrozen || this.#freezing) throw new Error('the machine is frozen')
@@ -86,7 +90,7 @@ export class StandbyMachine implements Machine {
     }
   }
 
-  /** Resolves when the machine runs: at once, unless it is frozen. */
+  /** Resolves when the machine runs, immediately unless it is frozen. */
   wake(): Promise<void> {
     if (!this.#isFrozen && !this.#freezing) return Promise.resolve()
     this.#waking ??= this.#wake().finally(() => {
@@ -95,7 +99,7 @@ export class StandbyMachine implements Machine {
     return this.#waking
   }
 
-  /** Freezes it now, unless somebody uses it. */
+  /** Freezes it now, unless it is in use. */
   async standBy(): Promise<void> {
     if (this.#options.afterMilliseconds === undefined || !(await this.#isUnused())) return
     this.#freezing ??= this.#freeze().finally(() => {
@@ -104,13 +108,16 @@ export class StandbyMachine implements Machine {
     await this.#freezing
   }
 
-  /** The agent has told whether there is activity. */
+  /** Call when the agent has reported whether there is activity. */
   noteActivity(isIdle: boolean): void {
     this.#idleAt = isIdle ? (this.#idleAt ?? performance.now()) : undefined
     this.#arm()
   }
 
-  /** Leaves the machine as it is. Resolves when nothing freezes it any more: one that is being frozen could not be ended. */
+  /**
+   * Stops freezing and waking the machine. Resolves when no freeze is in progress, because a machine that is being
+   * frozen could not be stopped.
+   */
   async close(): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#timer)
@@ -142,12 +149,12 @@ export class StandbyMachine implements Machine {
   async #standByOrWait(): Promise<void> {
     await this.standBy()
     if (this.#isFrozen) return
-    // Somebody uses it, or it could not be frozen.
+    // It is in use, or could not be frozen.
     this.#usedAt = performance.now()
     this.#arm()
   }
 
-  /** Asks the agent too: what it tells by itself of many small activities comes late. */
+  /** Also asks the agent, because its reports of many short activities are delayed. */
   async #isUnused(): Promise<boolean> {
     if (!this.#canFreeze()) return false
     const state = await readAgentState(this.#options.machine).catch(() => undefined)
@@ -167,7 +174,7 @@ export class StandbyMachine implements Machine {
       onChange(true)
       if (!this.#isClosed) this.#giveBackMemoryLater()
     } catch (error) {
-      // Half frozen it would answer nobody.
+      // A partially frozen machine would not respond.
       await driver.thaw(this.id).catch(() => {})
       if (!this.#isClosed) onFailure(error as Error)
     }

@@ -4,7 +4,7 @@ import { mock, test } from 'node:test'
 import { newId } from '@berth/contract/common/ids.ts'
 import { StandbyMachine } from './standby-machine.ts'
 
-/** A machine that an earlier server has frozen, and what is asked of its driver. */
+/** A machine that an earlier server froze, and the calls of its driver. */
 function frozenMachine() {
   const asked: string[] = []
   const returned: number[] = []

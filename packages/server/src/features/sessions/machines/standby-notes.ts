@@ -15,10 +15,10 @@ interface Note {
   readonly at: Date
 }
 
-/** Records when the machine of a session was frozen and when it went on: nobody waits for the database to wake a session. */
+/** Records when the machine of a session was frozen and thawed. Waking a session never waits for the database. */
 export class StandbyNotes {
   readonly #options: StandbyNotesOptions
-  /** In the order in which it happened. */
+  /** In chronological order. */
   readonly #notes: Note[] = []
   #isWriting = false
 
@@ -31,7 +31,7 @@ export class StandbyNotes {
     this.retry()
   }
 
-  /** Writes again what the database has missed. */
+  /** Writes again what could not be written while the database was unavailable. */
   retry(): void {
     if (!this.#isWriting) void this.#write()
   }
@@ -45,9 +45,9 @@ export class StandbyNotes {
         this.#notes.shift()
       }
     } catch (error) {
-      // The reaper's next round has it written.
+      // The reaper's next round writes it again.
       const facts = { sessionId: id, reason: (error as Error).message }
-      logger.warn(facts, 'could not record the standby of a session; trying again')
+      logger.warn(facts, 'could not record the standby of a session; retrying')
     } finally {
       this.#isWriting = false
     }

@@ -22,7 +22,7 @@ after(() => server.close())
 
 const agentOf = ({ session_id }: Browser): FakeAgent => server.host.agentOf(session_id as SessionId)
 
-/** Its agent tells that nobody uses it, and has not for a time. */
+/** A session whose agent reports that it has been idle for a while. */
 async function idleSession(project: TestProject, request: object = { headless: true }): Promise<Browser> {
   server.host.firstState = { idle_since: server.clock.now().getTime() - 50_000 }
   const session = await project.session(request)
@@ -37,7 +37,7 @@ async function frozenSession(project: TestProject, request?: object): Promise<Br
   return session
 }
 
-/** Its agent tells of activity, which keeps it awake once it is. */
+/** Makes the agent report activity, which keeps the session awake. */
 function use(session: Browser): void {
   agentOf(session).setState({ idle_since: null })
 }

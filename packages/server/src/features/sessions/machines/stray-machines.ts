@@ -12,8 +12,8 @@ interface StrayMachinesOptions {
 }
 
 /**
- * Machines that nobody will use, where all servers share them: the server that has started them is gone, and no session
- * has them. They were starting, of its reserve, or ran an app.
+ * Finds shared machines that nobody will use: the server that started them is gone, and no session has them. They were
+ * starting, belonged to its reserve, or ran an app.
  */
 export class StrayMachines {
   readonly #options: StrayMachinesOptions
@@ -24,7 +24,7 @@ export class StrayMachines {
 
   async remove(): Promise<void> {
     const { driver, moves, machines, logger } = this.#options
-    // In this order: whoever has started a machine names it in a row before it can be gone.
+    // In this order: a server that starts a machine writes its row before the server can be gone.
     const starters = (await driver.listByServer?.()) ?? new Map()
     const servers = [...new Set(starters.values())].filter((server) => server !== undefined)
     const abandoned = await moves.listAbandoned(servers)
@@ -34,6 +34,6 @@ export class StrayMachines {
     const named = await moves.listNamed(candidates)
     const strays = candidates.filter((id) => !named.has(id))
     await settleAll(strays.map((id) => machines.remove(id)))
-    if (strays.length > 0) logger.info({ machines: strays.length }, 'removed the machines of a server that is gone')
+    if (strays.length > 0) logger.info({ machines: strays.length }, 'removed the machines of a lost server')
   }
 }

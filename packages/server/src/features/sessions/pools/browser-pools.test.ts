@@ -543,7 +543,7 @@ test('saving the profile of a pool replaces its ready browsers, and a deleted pr
   assert.equal((await read(owner, pool)).browser_pool_config.profile, undefined)
 })
 
-/** The server does it beside the answer. */
+/** The server continues after the response. */
 async function until(condition: () => Promise<boolean>): Promise<void> {
   const deadline = performance.now() + 30_000
   while (!(await condition())) {

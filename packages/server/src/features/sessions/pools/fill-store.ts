@@ -4,12 +4,12 @@ import type { Database } from '../../../database/database.ts'
 import { pooledStates } from '../records/session-state.ts'
 import type { Pool } from './pool-store.ts'
 
-/** There is no place in the pool now, or the fill rate permits no build. */
+/** The pool is full, or the fill rate permits no build now. */
 export class NoPlaceError extends Error {
   override readonly name = 'NoPlaceError'
 }
 
-/** How many browsers pools lack, by the rows of their sessions. */
+/** How many browsers are missing in pools, according to the rows of their sessions. */
 export class FillStore {
   readonly #database: Database
 
@@ -24,7 +24,7 @@ export class FillStore {
   }
 
   /**
-   * Takes a place for a new browser, and writes its row with it. Whoever takes another place waits for this one, so a
+   * Takes a slot for a new browser and inserts its row in one transaction. Concurrent calls wait for each other, so a
    * pool never has more browsers than its size. Rejects with `NoPlaceError`.
    */
   async takePlace<Written>(
@@ -37,7 +37,7 @@ export class FillStore {
         .selectFrom('browser_pools')
         .selectAll()
         .where('id', '=', id)
-        // What the browser is made of was read before.
+        // The configuration of the browser was read before.
         .where('version', '=', version)
         .forNoKeyUpdate()
         .executeTakeFirst()
@@ -55,7 +55,7 @@ export class FillStore {
     })
   }
 
-  /** Pools that lack browsers that may be built now or later. */
+  /** Pools with missing browsers that may be built now or later. */
   async listShort(): Promise<readonly PoolId[]> {
     const { rows } = await sql<{ id: PoolId }>`
       select id from browser_pools
@@ -68,12 +68,12 @@ export class FillStore {
 
 const minuteMilliseconds = 60_000
 
-/** At least one, or the rate would never fill a small pool. */
+/** At least one, otherwise the rate would never fill a small pool. */
 function buildsPerMinute({ size, fill_rate_per_minute: rate }: Pool): number {
   return Math.max(1, Math.ceil((size * rate) / 100))
 }
 
-/** As many builds as a minute allows may come at once; each one then takes its part of a minute. */
+/** A minute's number of builds may start together. After that, each waits for its share of a minute. */
 function mayBuild(pool: Pool, now: Date): boolean {
   if (pool.unpaced_builds > 0) return true
   if (pool.fill_rate_per_minute === 0) return false

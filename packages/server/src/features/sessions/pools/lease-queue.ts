@@ -6,13 +6,13 @@ import type { Session } from '../records/session.ts'
 import type { Lease } from './lease.ts'
 import type { LeaseStore } from './lease-store.ts'
 
-/** After this time a caller who is not served although there are browsers looks again: an earlier one may have gone. */
+/** A waiting caller polls after this time although earlier callers come first, because these may be gone. */
 const blockedMilliseconds = 1_000
 
 interface Waiter {
   readonly ticket: number
   readonly lease: Lease
-  /** Ends the wait, unless it is over already, and says whether it did. */
+  /** Ends the wait and returns whether this call did. */
   readonly settle: (outcome: Session | Error | undefined) => boolean
 }
 
@@ -23,17 +23,17 @@ interface WaitOptions {
 
 interface LeaseQueueOptions {
   readonly store: LeaseStore
-  /** Whether the browser of a session can still be used. One that cannot is ended. */
+  /** Whether the browser of a session can still be used. If not, it is ended. */
   readonly isUsable: (session: Session) => Promise<boolean>
-  /** Gives back a browser that came too late. */
+  /** Returns a browser that came too late. */
   readonly giveBack: (session: Session) => Promise<void>
   readonly clock: Clock
   readonly logger: Logger
 }
 
 /**
- * The callers of this server who wait for browsers. The order of all callers, on all servers, is that of their tickets in
- * the database; this class only looks when there may be something for them.
+ * The callers of this server that wait for browsers. Tickets in the database define the order of all callers on all
+ * servers. This class only polls when a browser may be available for them.
  */
 export class LeaseQueue {
   readonly #options: LeaseQueueOptions
@@ -47,7 +47,7 @@ export class LeaseQueue {
     this.#options = options
   }
 
-  /** Leases a browser; nothing when none was ready in time, or the caller has gone. */
+  /** Leases a browser. Undefined if none is ready in time or the caller has disconnected. */
   async take(pool: PoolId, lease: Lease, { limitMilliseconds, signal }: WaitOptions): Promise<Session | undefined> {
     if (signal.aborted) return undefined
     const ready = await this.#claim(pool, lease, null)
@@ -79,19 +79,19 @@ export class LeaseQueue {
     }
   }
 
-  /** Something has changed in the pool. */
+  /** Call when something in the pool has changed. */
   serve(pool: PoolId): void {
     if (!this.#waiting.has(pool)) return
     this.#again.add(pool)
     if (!this.#running.has(pool)) void this.#run(pool)
   }
 
-  /** Anything may have changed. */
+  /** Call when anything may have changed. */
   serveAll(): void {
     for (const pool of this.#waiting.keys()) this.serve(pool)
   }
 
-  /** Nobody waits any longer. */
+  /** Ends all waits. */
   close(): void {
     this.#isClosed = true
     for (const timer of this.#timers.values()) clearTimeout(timer)
@@ -103,7 +103,7 @@ export class LeaseQueue {
     try {
       while (this.#again.delete(pool)) await this.#serve(pool)
     } catch (error) {
-      this.#options.logger.warn({ reason: (error as Error).message }, 'could not serve those who wait for a browser')
+      this.#options.logger.warn({ reason: (error as Error).message }, 'could not serve callers that wait for a browser')
       this.#lookLater(pool)
     } finally {
       this.#running.delete(pool)
@@ -113,7 +113,7 @@ export class LeaseQueue {
   async #serve(pool: PoolId): Promise<void> {
     for (const waiter of [...(this.#waiting.get(pool) ?? [])]) {
       const outcome = await this.#claim(pool, waiter.lease, waiter.ticket).catch(throwUnlessRefused)
-      // Those behind came later.
+      // Later callers come after this one.
       if (!outcome) return this.#look(pool)
       this.#remove(pool, waiter)
       const isTaken = waiter.settle(outcome)
@@ -121,7 +121,7 @@ export class LeaseQueue {
     }
   }
 
-  /** A killed server sends no notification, so callers behind its own look again by themselves. */
+  /** A killed server sends no notification, so callers after its own poll at intervals. */
   async #look(pool: PoolId): Promise<void> {
     const { exists, free } = await this.#options.store.outlook(pool)
     if (!exists)
@@ -160,16 +160,16 @@ export class LeaseQueue {
     else this.#waiting.delete(pool)
   }
 
-  /** Tells all servers, so that those behind get what is there. */
+  /** Notifies all servers, so that later callers get available browsers. */
   async #leave(ticket: number): Promise<void> {
     await this.#options.store.removeWaiter(ticket).catch((error: Error) =>
-      // The sweep of every minute removes it; until then those behind look again and again.
-      this.#options.logger.warn({ reason: error.message }, 'could not remove a caller who waited for a browser'),
+      // The sweep of every minute removes it. Until then, later callers poll.
+      this.#options.logger.warn({ reason: error.message }, 'could not remove a waiting caller from its queue'),
     )
   }
 }
 
-/** A name that is taken is the affair of the caller who wants it, and of nobody behind. */
+/** A name that is taken affects only its caller, and nobody who waits behind. */
 function throwUnlessRefused(error: unknown): BerthError {
   if (error instanceof BerthError && error.code === 'session_name_taken') return error
   throw error

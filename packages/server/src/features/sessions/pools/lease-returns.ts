@@ -14,7 +14,7 @@ interface LeaseReturnsOptions {
   readonly connections: SessionConnections
   readonly machines: Pick<SessionMachines, 'endClients'>
   readonly locks: SessionLocks
-  /** Each gives the running session a part of what its row says. */
+  /** Each applies a part of the row to the running session. */
   readonly restores: readonly RestoreSession[]
   readonly terminator: SessionTerminator
   readonly clock: Clock
@@ -22,8 +22,9 @@ interface LeaseReturnsOptions {
 }
 
 /**
- * Takes browsers of this server from their last callers: their connections end, and what the lease has changed is
- * restored. A crash on the way leaves a row that says `returning`, and the reaper's next round does all of it again.
+ * Returns browsers of this server from their last callers: closes their connections and restores what the lease has
+ * changed. A crash in between leaves a row in the state `returning`, for which the reaper's next round repeats
+ * everything.
  */
 export class LeaseReturns {
   readonly #options: LeaseReturnsOptions
@@ -33,18 +34,18 @@ export class LeaseReturns {
     this.#options = options
   }
 
-  /** Resolves when the browser is ready for the next caller, or ended because it cannot be. */
+  /** Resolves when the browser is ready for the next caller, or has been ended because it cannot be. */
   finish(id: SessionId): Promise<void> {
     return this.#running.run(id, () => this.#finish(id))
   }
 
   async #finish(id: SessionId): Promise<void> {
     const { store, connections, machines, locks } = this.#options
-    // One that was taken back before, and is leased again, keeps the connections of its new caller.
+    // If it was returned before and leased again, the new caller keeps its connections.
     if (!(await store.findReturning(id))) return
-    // Its agent tells that its clients lose it; one that does not answer is not waited for.
+    // The agent reports their disconnects. One that does not respond is not waited for.
     await machines.endClients(id)
-    // Before the lock is waited for: an update of the last caller may take its time.
+    // Before waiting for the lock: an update of the last caller may take long.
     connections.cut(id)
     await locks.run(id, () => this.#restore(id))
   }
@@ -60,13 +61,13 @@ export class LeaseReturns {
         if (session) for (const restore of restores) await restore(session)
       }
     } catch (error) {
-      // Nobody else may get it as its last caller has left it.
-      logger.warn({ err: error, sessionId: id }, 'a browser could not be taken back to its pool, and is replaced')
+      // Nobody else may get it in the state that its last caller left.
+      logger.warn({ err: error, sessionId: id }, 'a browser could not be returned to its pool and is replaced')
       await terminator.end(id)
       return
     }
     const { pool_id: pool } = returning.session
-    // When its pool was deleted meanwhile, the browser went with it.
+    // If its pool was deleted meanwhile, the browser is ended with it.
     if (pool) await store.finishReturn(pool, id, clock.now())
   }
 }

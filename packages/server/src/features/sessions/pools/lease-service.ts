@@ -19,7 +19,7 @@ import type { LeaseStore } from './lease-store.ts'
 import type { PoolService } from './pool-service.ts'
 import type { Pool } from './pool-store.ts'
 
-/** Official clients wait for an answer for a minute, and ask again. */
+/** Official clients wait one minute for a response, and then repeat the request. */
 const longestWaitSeconds = 50
 const shortestDefaultWaitSeconds = 10
 
@@ -41,7 +41,7 @@ interface AcquireOptions {
   readonly projectId: ProjectId
   readonly idOrName: string
   readonly request: BrowserPoolAcquireRequest
-  /** Aborts when the caller has gone, also after the answer was begun. */
+  /** Aborts when the caller disconnects, even after the start of the response. */
   readonly signal: AbortSignal
 }
 
@@ -52,7 +52,7 @@ interface ReleaseOptions {
   readonly reuse: boolean
 }
 
-/** Leases the browsers of pools to callers, and takes them back. */
+/** Leases the browsers of pools to callers, and returns them. */
 export class LeaseService {
   readonly #options: LeaseServiceOptions
   readonly queue: LeaseQueue
@@ -68,7 +68,7 @@ export class LeaseService {
     })
   }
 
-  /** Leases a browser; nothing when none was ready in time. A caller that goes before its answer gets none. */
+  /** Leases a browser. Undefined if none is ready in time. A caller that disconnects before the response gets none. */
   async acquire({ projectId, idOrName, request, signal }: AcquireOptions): Promise<Session | undefined> {
     const { pools, sessions } = this.#options
     const pool = await pools.get(projectId, idOrName)
@@ -79,7 +79,7 @@ export class LeaseService {
     if (!session) return undefined
     const giveBack = () =>
       void this.#giveBack(session).catch((error: unknown) =>
-        this.#options.logger.error({ err: error, sessionId: session.id }, 'could not give a browser back to its pool'),
+        this.#options.logger.error({ err: error, sessionId: session.id }, 'could not return a browser to its pool'),
       )
     signal.addEventListener('abort', giveBack, { once: true })
     if (signal.aborted) {
@@ -90,8 +90,8 @@ export class LeaseService {
   }
 
   /**
-   * Takes a browser from its caller. One that is used again stays as it is, and is ready as soon as its server has taken
-   * the last caller's connections; otherwise it is ended, and the pool builds another one.
+   * Returns a browser from its caller. A reused browser is ready as soon as its server has closed the last caller's
+   * connections. Any other is ended, and the pool builds a new one.
    */
   async release({ projectId, idOrName, sessionId, reuse }: ReleaseOptions): Promise<void> {
     const { pools, store, returns, terminator, clock } = this.#options
@@ -99,12 +99,15 @@ export class LeaseService {
     const id = sessionId as SessionId
     const session = reuse ? await store.beginReturn(poolId, id) : await store.beginEnd(poolId, id, clock.now())
     if (!session) throw new BerthError('session_not_leased', { session: sessionId })
-    // Another server hears of it by the row's change.
+    // Another server learns of it by the notification of the row's change.
     if (session.driver_id !== this.#options.serverId) return
     await (reuse ? returns.finish(id) : terminator.finish(id))
   }
 
-  /** Has the running session do what holds for its lease, by the server that has its machine, unless it is over. */
+  /**
+   * Applies the settings of the lease to the running session, on the server that has its machine, unless the lease is
+   * over.
+   */
   async applyLease({ sessionId, leaseNumber, startUrl, hasTelemetry }: LeaseSettings): Promise<void> {
     const { sessions, updater, machines } = this.#options
     if (hasTelemetry) await updater.restore(sessionId)
@@ -113,7 +116,7 @@ export class LeaseService {
     await machines.command(sessionId, configureAgent, { start_url: startUrl })
   }
 
-  /** The response waits for the row, and not for the agent or the start page. */
+  /** The response waits for the row, but not for the agent or the start page. */
   async #prepare(
     session: Session,
     { start_url: startUrl, telemetry: asked }: BrowserPoolAcquireRequest,
@@ -132,7 +135,7 @@ export class LeaseService {
     return leased
   }
 
-  /** A machine that has just died is ended, and another browser is taken. */
+  /** A machine that has just died is ended, and another browser is used. */
   async #isUsable({ id, driver_id }: Session): Promise<boolean> {
     const { machines, terminator, serverId } = this.#options
     if (driver_id !== serverId || (machines.find(id) && !machines.hasGone(id))) return true
@@ -148,7 +151,7 @@ export class LeaseService {
   }
 }
 
-/** In what time the fill rate fills the whole pool. */
+/** The time in which the fill rate fills the whole pool. */
 function fillSeconds({ fill_rate_per_minute: rate }: Pool): number {
   return rate === 0 ? longestWaitSeconds : Math.max(shortestDefaultWaitSeconds, Math.ceil(6000 / rate))
 }

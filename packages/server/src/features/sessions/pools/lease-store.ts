@@ -7,20 +7,20 @@ import { pooledStates } from '../records/session-state.ts'
 import type { Lease } from './lease.ts'
 import { isListening } from './pool-signals.ts'
 
-/** What a caller who gets no browser waits for. */
+/** The prospects of a caller that gets no browser. */
 interface Outlook {
   readonly exists: boolean
-  /** Ready browsers, all of them for callers who came earlier. */
+  /** Ready browsers, all of which are for earlier callers. */
   readonly free: number
 }
 
 export interface ReturningSession {
   readonly session: Session
-  /** Whether the lease has changed settings that the running session has to get back. */
+  /** Whether the lease has changed settings that must be restored in the running session. */
   readonly isChanged: boolean
 }
 
-/** Leases as rows: who waits, who has which browser, and what is on its way back. */
+/** The rows of leases: waiting callers, leased browsers, and browsers that are being returned. */
 export class LeaseStore {
   readonly #database: Database
   readonly #serverId: string
@@ -30,12 +30,12 @@ export class LeaseStore {
     this.#serverId = serverId
   }
 
-  /** Nobody waits here yet: what is there is of an earlier run of this server. */
+  /** Removes the waiting callers of an earlier run of this server. Call before anyone waits here. */
   async forgetOwnWaiters(): Promise<void> {
     await this.#database.deleteFrom('pool_waiters').where('server_id', '=', this.#serverId).execute()
   }
 
-  /** Of servers that are gone. */
+  /** Removes the waiting callers of servers that are gone. */
   async forgetLostWaiters(): Promise<void> {
     await sql`
       delete from pool_waiters where server_id <> ${this.#serverId} and not ${isListening(sql`server_id`)}`.execute(
@@ -43,7 +43,7 @@ export class LeaseStore {
     )
   }
 
-  /** Lets a caller wait behind all who wait already. */
+  /** Adds a caller to the end of the queue. */
   async addWaiter(pool: PoolId): Promise<number> {
     const { ticket } = await this.#database
       .insertInto('pool_waiters')
@@ -62,9 +62,9 @@ export class LeaseStore {
   }
 
   /**
-   * Leases a ready browser, unless all of them are for callers who came earlier: those with a smaller ticket, or all
-   * who wait when the caller has none. One statement, which also takes the caller off the queue: of several that want
-   * one browser, one gets it.
+   * Leases a ready browser, unless all ready ones are for earlier callers: those with a smaller ticket, or all waiting
+   * ones if the caller has no ticket. One statement, which also removes the caller from the queue: of several
+   * concurrent callers, one gets the browser.
    */
   async claim(pool: PoolId, { name, tags }: Lease, now: Date, ticket: number | null): Promise<Session | undefined> {
     const { rows } = await sql<Session>`
@@ -105,7 +105,7 @@ export class LeaseStore {
     return rows[0] ?? { exists: false, free: 0 }
   }
 
-  /** Takes a leased browser from its caller, to be used again; nothing when it is not leased from the pool. */
+  /** Starts the return of a leased browser that is to be reused. Undefined if it is not leased from the pool. */
   async beginReturn(pool: PoolId, id: SessionId, leaseNumber?: number): Promise<Session | undefined> {
     return this.#database
       .updateTable('sessions')
@@ -118,7 +118,7 @@ export class LeaseStore {
       .executeTakeFirst()
   }
 
-  /** Takes a leased browser from its caller, to be ended; nothing when it is not leased from the pool. */
+  /** Ends a leased browser. Undefined if it is not leased from the pool. */
   async beginEnd(pool: PoolId, id: SessionId, now: Date): Promise<Session | undefined> {
     return this.#database
       .updateTable('sessions')
@@ -130,7 +130,7 @@ export class LeaseStore {
       .executeTakeFirst()
   }
 
-  /** What this server has to take from its last callers. */
+  /** A session of this server that is being returned. */
   async findReturning(id: SessionId): Promise<ReturningSession | undefined> {
     const { rows } = await sql<Session & { is_changed: boolean }>`
       select *, (proxy, coalesce(network, 'null'), coalesce(telemetry, 'null')) is distinct from (
@@ -143,7 +143,7 @@ export class LeaseStore {
     return { session, isChanged }
   }
 
-  /** Gives a browser that is being taken back the settings of its pool, as far as its row goes. */
+  /** Restores the settings of the pool in the row of a browser that is being returned. */
   async restoreDefaults(id: SessionId): Promise<Session | undefined> {
     const { rows } = await sql<Session>`
       update sessions set proxy = pool_defaults -> 'proxy', network = nullif(pool_defaults -> 'network', 'null'),
@@ -152,10 +152,10 @@ export class LeaseStore {
     return rows[0]
   }
 
-  /** It is ready for the next caller, or ended, if its pool was made smaller meanwhile. */
+  /** Marks it as ready for the next caller, or ends it if its pool has become smaller meanwhile. */
   async finishReturn(pool: PoolId, id: SessionId, now: Date): Promise<void> {
     await this.#database.transaction().execute(async (database) => {
-      // Of two browsers that come back to a pool that is too large by one, one stays.
+      // Of two browsers that return to a pool that is too large by one, one stays.
       await sql`select from browser_pools where id = ${pool} for no key update`.execute(database)
       await sql`
         with fit as (
@@ -170,7 +170,7 @@ export class LeaseStore {
     })
   }
 
-  /** A browser of a server that is away cannot be leased: nobody could use it. */
+  /** A browser of a server that is away cannot be leased, because nobody could use it. */
   #isReady(pool: PoolId): RawBuilder<boolean> {
     return sql<boolean>`sessions.pool_id = ${pool} and sessions.state = 'idle'
       and (sessions.driver_id = ${this.#serverId} or ${isListening(sql`sessions.driver_id`)})`

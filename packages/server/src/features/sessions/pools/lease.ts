@@ -1,7 +1,7 @@
 import type { Tags } from '@berth/contract/browsers/tags.ts'
 import type { SessionId } from '@berth/contract/common/ids.ts'
 
-/** What a session is for as long as it is leased. */
+/** The properties of a session while it is leased. */
 export interface Lease {
   readonly name: string | null
   readonly tags: Tags
@@ -11,7 +11,7 @@ export interface Lease {
 export interface LeaseSettings {
   readonly sessionId: SessionId
   readonly leaseNumber: number
-  /** Empty: the browser stays where it is. */
+  /** Empty for no navigation. */
   readonly startUrl: string
   readonly hasTelemetry: boolean
 }

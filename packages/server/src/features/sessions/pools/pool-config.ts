@@ -4,11 +4,11 @@ import type { ExtensionId, ProfileId } from '@berth/contract/common/ids.ts'
 import type { PoolConfig, SelectedProxy } from '../../../database/tables.ts'
 import { selectTelemetry, updateTelemetry } from '../create/telemetry-selection.ts'
 
-/** What the names in a configuration stood for when it was set. */
+/** The resources that the names in a configuration referred to when it was set. */
 export interface ResolvedNames {
   readonly extension_ids: readonly ExtensionId[]
   readonly proxy: SelectedProxy
-  /** Null as soon as the profile is deleted: browsers are then built without one. */
+  /** Null after the profile is deleted: browsers are then built without one. */
   readonly profile_id: ProfileId | null
 }
 
@@ -23,7 +23,7 @@ export function updatedConfig(config: PoolConfig, update: BrowserPoolUpdateReque
 
 type Changes = Omit<BrowserPoolUpdateRequest, 'discard_all_idle' | 'telemetry' | 'size' | 'name'>
 
-/** Absent values stay as they are, and empty ones are removed. */
+/** Absent values stay unchanged, and empty ones are removed. */
 function changedConfig(
   config: PoolConfig,
   changes: Changes,
@@ -63,12 +63,12 @@ function unlessEmpty<Value extends object>(value: Value): Value | undefined {
   return Object.keys(value).length === 0 ? undefined : value
 }
 
-/** Absent members are absent in the record, too. */
+/** Absent members are also absent in the record. */
 function withoutAbsent(config: PoolConfig): PoolConfig {
   return Object.fromEntries(Object.entries(config).filter(([, value]) => value !== undefined)) as PoolConfig
 }
 
-/** The request for one browser of the pool, with the names that callers have used. */
+/** The request for one browser of the pool, with the names as callers wrote them. */
 export function namedRequest(config: PoolConfig, region: Region | undefined): BrowserRequest {
   const { telemetry, profile, ...others } = config
   return {
@@ -80,7 +80,7 @@ export function namedRequest(config: PoolConfig, region: Region | undefined): Br
   } as BrowserRequest
 }
 
-/** The same with what the names stood for when the configuration was set. */
+/** The same request, with the resources that the names referred to when the configuration was set. */
 export function resolvedRequest(
   config: PoolConfig,
   { extension_ids, proxy, profile_id }: ResolvedNames,

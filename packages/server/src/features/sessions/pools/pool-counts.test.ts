@@ -10,7 +10,7 @@ import { type TestProject, TestServer } from '../../../testing/server-test.ts'
 const server = await TestServer.open()
 after(() => server.close())
 
-/** A small generator of numbers, so that a failure can be repeated. */
+/** A small random number generator with a seed, so that a failure can be repeated. */
 function randomNumbers(seed: number): (below: number) => number {
   let state = seed
   return (below) => {
@@ -19,13 +19,13 @@ function randomNumbers(seed: number): (below: number) => number {
   }
 }
 
-/** Callers of one pool who do anything at any time, and what they know of their leases. */
+/** Callers of one pool that act randomly, and record their leases. */
 class Callers {
   readonly #owner: TestProject
   readonly #path: string
   readonly #id: PoolId
   readonly #random: (below: number) => number
-  /** Leased, and not on its way back. */
+  /** Browsers that are leased and not being returned. */
   readonly #held = new Map<string, Browser>()
   size: number
 
@@ -85,12 +85,12 @@ class Callers {
     this.#held.set(body.session_id, body)
   }
 
-  /** A caller who disconnects at once gets no browser. Calls the service, which reports when it has noticed. */
+  /** A caller that disconnects immediately gets no browser. Calls the service, which reports when it has noticed. */
   async #leave(): Promise<void> {
     const signal = AbortSignal.timeout(1 + this.#random(10))
     const asked = { projectId: this.#owner.id, idOrName: this.#id, request: {}, signal }
     const session = await server.services.leases.acquire(asked)
-    // What was leased before the signal is given back after it.
+    // A browser that was leased before the signal is returned after it.
     if (session && !signal.aborted) await once(signal, 'abort')
   }
 
@@ -107,7 +107,7 @@ class Callers {
     if (browser) assert.equal((await this.#owner.call('DELETE', `/browsers/${browser.session_id}`)).status, 204)
   }
 
-  /** The machine of a leased browser, or of any that is ready. */
+  /** Kills the machine of a leased browser, or of a ready one. */
   async #kill(): Promise<void> {
     const browser = this.#take()
     const rows = await server.database
@@ -117,7 +117,7 @@ class Callers {
       .where('state', '=', browser ? 'active' : 'idle')
       .execute()
     const id = (browser?.session_id ?? rows[this.#random(rows.length)]?.id) as SessionId | undefined
-    // A ready one may be leased now, to a caller who is then without it: that is for the tests of crashes.
+    // A ready one may be leased meanwhile to a caller that then loses it. The tests of crashes cover that.
     if (!browser || !id || !server.host.has(id)) return
     server.host.agentOf(id).kill()
     await until(async () => ['ending', 'deleted'].includes((await server.row(id)).state))
@@ -170,7 +170,7 @@ for (const seed of [1, 2, 3]) {
   })
 }
 
-/** What clients see meanwhile. */
+/** What clients see in the meantime. */
 async function look(callers: Callers, signal: AbortSignal) {
   const seen: Awaited<ReturnType<Callers['counts']>>[] = []
   while (!signal.aborted) seen.push(await callers.counts())

@@ -9,7 +9,7 @@ import { resolvedRequest } from './pool-config.ts'
 import type { PoolService } from './pool-service.ts'
 import type { Pool } from './pool-store.ts'
 
-/** Callers' own sessions start meanwhile. */
+/** Limited because callers' own sessions start at the same time. */
 const buildsAtOnce = 2
 
 interface PoolFillerOptions {
@@ -20,7 +20,7 @@ interface PoolFillerOptions {
   readonly clock: Clock
 }
 
-/** Gives pools the browsers that they lack. The work of a job. */
+/** Builds the missing browsers of pools. Runs as a job. */
 export class PoolFiller {
   readonly #options: PoolFillerOptions
 
@@ -28,21 +28,21 @@ export class PoolFiller {
     this.#options = options
   }
 
-  /** Has all pools filled that need it, and forgets callers who waited on servers that are gone. */
+  /** Enqueues jobs for all pools that need browsers, and removes waiting callers of servers that are gone. */
   async tend(): Promise<void> {
     const { store, leases, pools } = this.#options
     await leases.forgetLostWaiters()
     for (const id of await store.listShort()) await pools.requestFill(id)
   }
 
-  /** Builds on this server until the pool is full, or the fill rate permits no more. */
+  /** Builds on this server until the pool is full or the fill rate permits no more. */
   async fill(id: PoolId, signal: AbortSignal): Promise<void> {
     let hasFailed = false
     const build = async () => {
       try {
         while (!hasFailed && !signal.aborted && (await this.#buildOne(id, signal)));
       } catch (error) {
-        // What failed for one builder is not tried by the other at once.
+        // After a failure, the other builder does not retry immediately.
         hasFailed = true
         throw error
       }
@@ -59,7 +59,7 @@ export class PoolFiller {
       await createSession(projectId, resolvedRequest(pool.config, pool), signal, this.#placeIn(pool))
     } catch (error) {
       if (error instanceof NoPlaceError) return true
-      // It is not wanted any more.
+      // It is not needed any more.
       if (error instanceof BerthError && error.code === 'session_ended_while_starting') return true
       throw error
     }

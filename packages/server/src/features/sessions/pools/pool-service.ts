@@ -25,7 +25,7 @@ interface PoolServiceOptions {
   readonly logger: Logger
 }
 
-/** The rules of pools. What is to be built or ended afterwards is done by the job that fills them. */
+/** The rules of pools. The job that fills them builds and ends browsers afterwards. */
 export class PoolService {
   readonly #options: PoolServiceOptions
 
@@ -49,7 +49,7 @@ export class PoolService {
           refresh_on_profile_update: request.refresh_on_profile_update ?? resolved.profile_id !== null,
           config: JSON.stringify(config),
           ...resolved,
-          // The first browsers do not wait for the fill rate. Without one nothing is built.
+          // The first browsers are exempt from the fill rate. With a rate of 0, nothing is built.
           unpaced_builds: request.fill_rate_per_minute === 0 ? 0 : request.size,
           next_build_at: null,
           created_at: now,
@@ -71,7 +71,7 @@ export class PoolService {
     return pool
   }
 
-  /** What is merged was read before: an update by somebody else meanwhile has it merged again. */
+  /** The update is merged with what was read before. After a concurrent update, it is merged again. */
   async update(projectId: ProjectId, idOrName: string, update: BrowserPoolUpdateRequest): Promise<CountedPool> {
     for (let attempt = 0; attempt < updateAttempts; attempt += 1) {
       const pool = await this.get(projectId, idOrName)
@@ -101,7 +101,7 @@ export class PoolService {
     await this.requestFill(id)
   }
 
-  /** Ready browsers that started with an older state of the profile are replaced, in pools that ask for it. */
+  /** Replaces ready browsers that started with an older state of the profile, in pools that request it. */
   async refresh(profileId: ProfileId): Promise<void> {
     const { store, clock } = this.#options
     for (const id of await store.listRefreshedBy(profileId)) {
@@ -110,18 +110,18 @@ export class PoolService {
     }
   }
 
-  /** Nothing depends on it: pools that are not full are found every minute. */
+  /** Not essential: pools that are not full are found every minute. */
   async requestFill(poolId: PoolId): Promise<void> {
     const { jobs, logger } = this.#options
     await jobs
       .enqueue(fillPool, { poolId })
       .catch((error: Error) =>
-        logger.warn({ poolId, reason: error.message }, 'could not have a pool filled at once; trying again'),
+        logger.warn({ poolId, reason: error.message }, 'could not enqueue the filling of a pool; retrying'),
       )
   }
 
   async #changedColumns(pool: Pool, update: BrowserPoolUpdateRequest) {
-    // A profile that was deleted is not looked for again.
+    // A deleted profile is not looked up again.
     const { profile: named, ...others } = pool.config
     const config = updatedConfig({ ...others, ...(named && pool.profile_id && { profile: named }) }, update)
     const resolved = await this.#resolve(pool.project_id, config, update.region)
@@ -156,7 +156,7 @@ export class PoolService {
     return true
   }
 
-  /** Refuses what this host cannot do, and finds what the configuration names. */
+  /** Rejects what this host does not support, and finds the resources that the configuration refers to. */
   async #resolve(projectId: ProjectId, config: PoolConfig, region: Region | undefined) {
     const { inputs, egress } = await this.#options.requests.select(projectId, namedRequest(config, region))
     return {
@@ -167,7 +167,10 @@ export class PoolService {
   }
 }
 
-/** Another profile is followed unless that is refused, and the same one as before. */
+/**
+ * With a changed profile, updates are followed unless the request disables it. With the same profile, the setting
+ * stays.
+ */
 function refreshes(pool: Pool, profileId: ProfileId | null, asked: boolean | undefined): boolean {
   if (profileId === null && asked) {
     throw new BerthError('invalid_input', { reason: 'refresh_on_profile_update: needs a profile.' })

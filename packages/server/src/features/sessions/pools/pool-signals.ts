@@ -8,7 +8,7 @@ import type { SessionState } from '../records/session-state.ts'
 
 const channel = 'berth_pools'
 
-/** What has become of a browser of a pool, or of a caller who waited for one. */
+/** A change of a browser of a pool, or of a caller that waits for one. */
 export interface PoolChange {
   readonly pool: PoolId
   readonly state: SessionState | 'removed' | 'waiter left'
@@ -19,7 +19,7 @@ export interface PoolChange {
 
 interface PoolSignalMap {
   changed: [change: PoolChange]
-  /** Changes before this may have been missed. */
+  /** Earlier changes may have been missed. */
   connected: []
 }
 
@@ -37,8 +37,8 @@ const Payload = z.object({
 })
 
 /**
- * Hears from the database what any server does with the browsers of pools. The connection that listens also shows the
- * other servers that this one is there: PostgreSQL notices the end of a killed server at once.
+ * Receives notifications about pools from all servers. Its connection also shows other servers that this one is
+ * present: PostgreSQL notices immediately when a server is killed.
  */
 export class PoolSignals extends EventEmitter<PoolSignalMap> {
   readonly #listener: NotificationListener
@@ -65,12 +65,12 @@ export class PoolSignals extends EventEmitter<PoolSignalMap> {
   }
 }
 
-/** PostgreSQL cuts names of connections. */
+/** PostgreSQL truncates names of connections. */
 function listenerName(serverId: string): string {
   return `berth pools ${serverId}`.slice(0, 63)
 }
 
-/** Whether the server with this id listens now, as a condition of a query. */
+/** A condition for a query: whether the server with this id is listening now. */
 export function isListening(serverId: RawBuilder<string>): RawBuilder<boolean> {
   return sql<boolean>`exists (
     select from pg_stat_activity

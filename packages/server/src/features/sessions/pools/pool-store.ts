@@ -11,7 +11,7 @@ import { pooledStates } from '../records/session-state.ts'
 
 export type Pool = Selectable<PoolTable>
 
-/** A pool with its browsers, counted by their rows. */
+/** A pool with the numbers of its browsers, counted by their rows. */
 export type CountedPool = Pool & { readonly available: number; readonly acquired: number }
 
 export interface PoolFilter {
@@ -20,7 +20,7 @@ export interface PoolFilter {
   readonly name: string | undefined
 }
 
-/** Pools and the numbers of their browsers. Nothing is counted beside the rows of the sessions. */
+/** Pools and the numbers of their browsers. The rows of the sessions are the only counter. */
 export class PoolStore {
   readonly #database: Database
 
@@ -71,9 +71,7 @@ export class PoolStore {
     return new Map(rows.flatMap(({ id, name }) => (name === null ? [] : [[id, name] as const])))
   }
 
-  /**
-   * Changes the pool if nobody else has since it was read; nothing when somebody has, or it is gone.
-   */
+  /** Changes the pool if it is unchanged since it was read. Undefined otherwise, or if it is gone. */
   async update({ id, version }: Pool, columns: Updateable<PoolTable>, database: Database): Promise<Pool | undefined> {
     return database
       .updateTable('browser_pools')
@@ -85,10 +83,10 @@ export class PoolStore {
       .catch((error: unknown) => throwRefused(error, columns))
   }
 
-  /** Ends every browser of the pool that is not leased. Says whether there is such a pool. */
+  /** Ends every browser of the pool that is not leased. Returns whether the pool exists. */
   async flush(id: PoolId, now: Date): Promise<boolean> {
     return this.#database.transaction().execute(async (database) => {
-      // From here on nothing is built of what was read before, and what is being built is found.
+      // From here on, nothing is built from an earlier configuration, and builds in progress are found.
       const pool = await database
         .updateTable('browser_pools')
         .set({ version: sql<number>`version + 1` })
@@ -100,7 +98,7 @@ export class PoolStore {
     })
   }
 
-  /** Ends the browsers that nobody has, and says how many. The pool's row must be locked. */
+  /** Ends the browsers that are not leased and returns their number. The pool's row must be locked. */
   async endUnleased(id: PoolId, now: Date, database: Database): Promise<number> {
     const ended = await database
       .updateTable('sessions')
@@ -112,7 +110,7 @@ export class PoolStore {
     return ended.length
   }
 
-  /** Ends browsers that nobody has, as far as there are more than the size. The pool's row must be locked. */
+  /** Ends unleased browsers beyond the size of the pool. The pool's row must be locked. */
   async endSurplus({ id, size }: Pool, now: Date, database: Database): Promise<void> {
     await sql`
       update sessions set state = 'ending', deleted_at = ${now}
@@ -126,7 +124,7 @@ export class PoolStore {
       ) and state in ('starting', 'idle')`.execute(database)
   }
 
-  /** As many builds more do not wait for the fill rate. */
+  /** Exempts this many further builds from the fill rate. */
   async allowBuilds(id: PoolId, builds: number, database: Database): Promise<void> {
     await database
       .updateTable('browser_pools')
@@ -135,7 +133,7 @@ export class PoolStore {
       .execute()
   }
 
-  /** The pools whose ready browsers started with an older state of the profile, and are to be replaced. */
+  /** The pools whose ready browsers started with an older state of the profile and must be replaced. */
   async listRefreshedBy(profileId: ProfileId): Promise<readonly PoolId[]> {
     const rows = await this.#database
       .selectFrom('browser_pools')
@@ -147,12 +145,12 @@ export class PoolStore {
   }
 
   /**
-   * Removes the pool and ends its browsers. Nothing happens while some are leased, unless it is forced: then the number
-   * of leases is the answer. Nothing of a pool that is gone already.
+   * Removes the pool and ends its browsers. While some are leased, does nothing unless forced, and returns the number
+   * of leases. Undefined if the pool is already gone.
    */
   async delete(id: PoolId, force: boolean, now: Date): Promise<{ readonly leases: number } | undefined> {
     return this.#database.transaction().execute(async (database) => {
-      // Whoever builds a browser for it, or leases one, waits for this, or is waited for.
+      // Builds and leases of its browsers wait for this statement, or this one for them.
       const pool = await database
         .selectFrom('browser_pools')
         .select('id')

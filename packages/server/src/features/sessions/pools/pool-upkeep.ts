@@ -18,9 +18,9 @@ interface PoolUpkeepOptions {
 }
 
 /**
- * Does at once what the changes of pools ask of this server, whichever server made them. What it does not hear of is
- * done later: by the reaper for browsers of this server, by the job of every minute for pools, and by the end of their
- * time for callers who wait.
+ * Reacts immediately to changes of pools that concern this server, whichever server made them. Missed changes are
+ * handled later: by the reaper for browsers of this server, by the job of every minute for pools, and by their time
+ * limit for waiting callers.
  */
 export class PoolUpkeep {
   readonly #options: PoolUpkeepOptions
@@ -37,7 +37,7 @@ export class PoolUpkeep {
     await signals.start()
   }
 
-  /** Callers who wait are answered that there is no browser. */
+  /** Waiting callers receive the response that there is no browser. */
   async close(): Promise<void> {
     this.#options.queue.close()
     await this.#options.signals.close()
@@ -45,10 +45,7 @@ export class PoolUpkeep {
 
   #take(change: PoolChange): void {
     this.#follow(change).catch((error: unknown) =>
-      this.#options.logger.warn(
-        { err: error, poolId: change.pool },
-        'could not follow a change of a pool; trying again',
-      ),
+      this.#options.logger.warn({ err: error, poolId: change.pool }, 'could not apply a change of a pool; retrying'),
     )
   }
 

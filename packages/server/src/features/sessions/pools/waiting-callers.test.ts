@@ -21,7 +21,7 @@ interface Pooled {
   readonly pool: BrowserPool
 }
 
-/** A pool whose browsers are machines of the first server, or of the one that fills it. */
+/** A pool whose browsers run on the first server, or on the one that fills it. */
 async function pooled(size = 1, filler: TestServer = first): Promise<Pooled> {
   const owner = await first.project()
   const body = { size, headless: true, fill_rate_per_minute: 1000 }
@@ -48,7 +48,7 @@ const countWaiters = async ({ pool }: Pooled) => {
   return rows[0]?.waiters ?? 0
 }
 
-/** Lets one more caller wait, behind those who wait already. */
+/** Adds a waiting caller to the end of the queue. */
 async function wait(of: Pooled, on: TestServer, body: object = {}, init: RequestInit = {}) {
   const before = await countWaiters(of)
   const answer = acquire(of, on, body, init)
@@ -208,7 +208,7 @@ test('a browser of another server is leased, used and released through either', 
   const { body: browser } = await acquire(of, first, { start_url: 'https://start.test/' })
   assert.equal((await of.owner.call('GET', `/browsers/${browser.session_id}`)).status, 200)
   const agent = second.host.agentOf(browser.session_id as never)
-  // From here on the second server builds browsers by itself: this test has to be the last one.
+  // From here on, the second server builds browsers itself, so this test must be the last one.
   await startJobs(second.jobs, second.services)
   await until(async () => agent.navigations.includes('https://start.test/'))
   const socket = new WebSocket(browser.cdp_ws_url.replace(/^ws:\/\/[^/]+/, `ws://127.0.0.1:${second.port}`))

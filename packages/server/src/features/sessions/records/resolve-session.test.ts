@@ -9,7 +9,7 @@ after(() => server.close())
 const { resolver } = server.services
 const [project, other] = [await server.project(), await server.project()]
 const id = (await project.session({ name: 'its-name' })).session_id as SessionId
-// Its name is the id of another session, which goes first.
+// Its name is the id of another session, which takes precedence.
 const namesake = (await project.session({ name: id })).session_id as SessionId
 const owner = { projectId: project.id }
 

@@ -2,19 +2,21 @@ import type { MachineId, PoolId, SessionId } from '@berth/contract/common/ids.ts
 import { sql } from 'kysely'
 import type { Database } from '../../../database/database.ts'
 
-/** Whose machines may be in use, though nobody tells of them: a busy process can be late by more than a heartbeat. */
+/**
+ * Machines of a server without a heartbeat may still be in use: a busy process can be late by more than one heartbeat.
+ */
 const abandonedAfterSeconds = 60
 
 interface SessionMovesOptions {
   readonly database: Database
-  /** When servers take each other for gone. */
+  /** When servers count each other as gone. */
   readonly limits: {
     readonly pauseSeconds: number
     readonly lostAfterSeconds: number
     readonly witnessSeconds: number
   }
   readonly serverId: string
-  /** Sessions move between servers of one driver. */
+  /** Sessions move only between servers of one driver. */
   readonly driverName: string
 }
 
@@ -25,8 +27,8 @@ export interface MovedSession {
 }
 
 /**
- * Which server serves a session, where every server reaches every machine. A move is one statement, and the servers that
- * are there share what is moved evenly.
+ * Assigns sessions to servers when every server can reach every machine. A move is one statement, and moved sessions
+ * are distributed evenly over the present servers.
  */
 export class SessionMoves {
   readonly #options: SessionMovesOptions
@@ -35,7 +37,7 @@ export class SessionMoves {
     this.#options = options
   }
 
-  /** Moves all that belongs to servers that are gone to those that are there. */
+  /** Moves all sessions of lost servers to present ones. */
   async moveFromGone(): Promise<readonly MovedSession[]> {
     const { driverName, serverId, limits } = this.#options
     return this.#move(sql`
@@ -46,7 +48,7 @@ export class SessionMoves {
             and up_since < now() - make_interval(secs => ${limits.witnessSeconds})))`)
   }
 
-  /** Moves the sessions of this server that can be used, if there is another server. What is under way stays. */
+  /** Moves the usable sessions of this server if there is another one. Sessions in transition stay. */
   async giveAway(): Promise<readonly MovedSession[]> {
     return this.#move(
       sql`select id from servers where id = ${this.#options.serverId}`,
@@ -80,7 +82,7 @@ export class SessionMoves {
     return rows
   }
 
-  /** The servers that nobody has heard of for a minute, or that have ended, and those that are forgotten. */
+  /** The servers that have had no heartbeat for a minute or have stopped, and those without a row. */
   async listAbandoned(servers: readonly string[]): Promise<ReadonlySet<string>> {
     const { rows } = await sql<{ id: string }>`
       select id from unnest(${[...servers]}::text[]) as named (id) where not exists (
@@ -89,7 +91,7 @@ export class SessionMoves {
     return new Set(rows.map(({ id }) => id))
   }
 
-  /** Of these machines, those that an unfinished session has. */
+  /** The machines of unfinished sessions, out of these. */
   async listNamed(machines: readonly MachineId[]): Promise<ReadonlySet<MachineId>> {
     const { rows } = await sql<{ machine_id: MachineId }>`
       select machine_id from sessions where state <> 'deleted' and machine_id = any(${[...machines]}::text[])`.execute(
@@ -98,7 +100,7 @@ export class SessionMoves {
     return new Set(rows.map(({ machine_id }) => machine_id))
   }
 
-  /** Nobody can claim what the reserve of such a server has left. */
+  /** Nobody can claim the reserve of such a server. */
   async forgetReserves(servers: ReadonlySet<string>): Promise<void> {
     await sql`delete from reserve_machines where driver_id = any(${[...servers]}::text[])`.execute(
       this.#options.database,

@@ -18,13 +18,13 @@ interface SessionRecordsOptions {
   readonly clock: Clock
 }
 
-/** What a record tells of the resources that its session refers to. */
+/** What the record of a session contains of its related resources. */
 interface Referred {
   readonly profile: Profile | null | undefined
   readonly poolName: string | null | undefined
 }
 
-/** Writes sessions as callers see them. */
+/** Formats sessions for callers. */
 export class SessionRecords {
   readonly #tokens: SessionTokens
   readonly #profiles: ProfileService
@@ -40,13 +40,13 @@ export class SessionRecords {
     this.#clock = clock
   }
 
-  /** `publicUrl` is where the caller reaches berth. */
+  /** `publicUrl` is the address where the caller reaches berth. */
   async write(session: Session, publicUrl: string): Promise<Browser> {
     const [record] = await this.writeAll([session], publicUrl)
     return record as Browser
   }
 
-  /** Asks for all profiles and pools at once. */
+  /** Looks up all profiles and pools together. */
   async writeAll(sessions: readonly Session[], publicUrl: string): Promise<readonly Browser[]> {
     const ids = new Set(sessions.flatMap(({ profile_id }) => profile_id ?? []))
     const poolIds = new Set(sessions.flatMap(({ pool_id }) => pool_id ?? []))
@@ -119,7 +119,7 @@ export class SessionRecords {
   }
 }
 
-/** For how long its machine has run, as the function of the same name in the database counts it for ended sessions. */
+/** How long its machine has run. The function of the same name in the database computes it for ended sessions. */
 function awakeMilliseconds({ created_at, standby_since, standby_ms }: Session, now: Date): number {
   const frozenNow = standby_since ? Math.max(0, now.getTime() - standby_since.getTime()) : 0
   return now.getTime() - created_at.getTime() - standby_ms - frozenNow

@@ -18,13 +18,13 @@ export interface SessionFilter {
   readonly region: Region | undefined
 }
 
-/** A session whose last activity ended, or whose standby began, so long ago that its time is over. */
+/** A session whose last activity ended, or whose standby began, longer ago than its timeout. */
 export interface OverdueSession {
   readonly id: SessionId
   readonly idleSince: Date
 }
 
-/** What has to be known of a session to reach it. */
+/** The columns of a session that are needed to reach it. */
 export type ResolvedSession = Pick<
   Session,
   'id' | 'project_id' | 'state' | 'driver_id' | 'machine_id' | 'created_at' | 'lease_number'
@@ -41,7 +41,7 @@ export class SessionStore {
     this.#serverId = serverId
   }
 
-  /** Records a session before its machine exists. Of two with one name, the index lets one through. */
+  /** Inserts a session before its machine exists. If two have the same name, the unique index rejects one. */
   async insert(session: Insertable<SessionTable>, database: Database = this.#database): Promise<Session> {
     return database
       .insertInto('sessions')
@@ -52,8 +52,8 @@ export class SessionStore {
   }
 
   /**
-   * The same in one statement that takes a place; nothing when there is none. Others wait for the place of their
-   * organization no longer than it takes. The statement that activates the session waits for the disk.
+   * Takes a slot and inserts the session in one statement. Undefined if no slot is free. The lock on the organization's
+   * slots is held only for this statement. The statement that activates the session waits for the disk.
    */
   async insertInPlace(
     session: Insertable<SessionTable>,
@@ -78,7 +78,10 @@ export class SessionStore {
       .catch((error: unknown) => throwRefused(error, session))
   }
 
-  /** Changes an active session; `session_not_found` when it is none any more. Of two that take one name, the index lets one through. */
+  /**
+   * Updates an active session. Rejects with `session_not_found` if it is not active. If two take the same name, the
+   * unique index rejects one.
+   */
   async update(id: SessionId, columns: Updateable<SessionTable>): Promise<Session> {
     const updated = await this.#database
       .updateTable('sessions')
@@ -92,7 +95,7 @@ export class SessionStore {
     return updated
   }
 
-  /** Whether another session of the project holds the name. */
+  /** Whether another session of the project has this name. */
   async isNameTaken(projectId: ProjectId, name: string, except?: SessionId): Promise<boolean> {
     const holder = await this.#database
       .selectFrom('sessions')
@@ -105,7 +108,10 @@ export class SessionStore {
     return holder !== undefined
   }
 
-  /** The session is usable, or ready in its pool; nothing when it was deleted before, or this server was taken for gone. */
+  /**
+   * Makes the session usable, or ready in its pool. Undefined if it was deleted before, or other servers count this one
+   * as gone.
+   */
   async activate(
     id: SessionId,
     idleSince: Date | null,
@@ -121,7 +127,7 @@ export class SessionStore {
       .executeTakeFirst()
   }
 
-  /** Gives a session that nobody has been told of another machine; nothing when it was deleted before. */
+  /** Assigns another machine to a session that no caller knows yet. Undefined if it was deleted before. */
   async changeMachine(id: SessionId, machineId: MachineId): Promise<Session | undefined> {
     return this.#database
       .updateTable('sessions')
@@ -132,12 +138,12 @@ export class SessionStore {
       .executeTakeFirst()
   }
 
-  /** Forgets a session whose start failed. One that was deleted meanwhile is left to whoever deletes it. */
+  /** Removes a session whose start failed. If it was deleted meanwhile, the delete handles it. */
   async removeStarting(id: SessionId): Promise<void> {
     await this.#database.deleteFrom('sessions').where('id', '=', id).where('state', '=', 'starting').execute()
   }
 
-  /** A lease is an activity, too, which the agent does not know of. */
+  /** A lease also counts as activity, which the agent does not know of. */
   async setIdleSince(id: SessionId, idleSince: Date | null): Promise<void> {
     const at = sql<Date | null>`${idleSince}::timestamptz`
     await this.#database
@@ -148,7 +154,7 @@ export class SessionStore {
       .execute()
   }
 
-  /** The machine of the session is frozen. One that was noted before, by an earlier server, has been so since then. */
+  /** Records that the machine of the session is frozen. Keeps an earlier time that a previous server recorded. */
   async beginStandby(id: SessionId, at: Date): Promise<void> {
     await this.#database
       .updateTable('sessions')
@@ -159,7 +165,10 @@ export class SessionStore {
       .execute()
   }
 
-  /** It runs again. Waking it is a use: its timeout starts now, unless the agent reports activity. */
+  /**
+   * Records that it runs again. Waking it counts as activity: its timeout starts now, unless the agent reports
+   * activity.
+   */
   async endStandby(id: SessionId, at: Date): Promise<void> {
     const frozenFor = sql<number>`greatest(0, extract(epoch from ${at}::timestamptz - standby_since) * 1000)::bigint`
     await this.#database
@@ -176,8 +185,8 @@ export class SessionStore {
   }
 
   /**
-   * Takes a session from its callers; of several that end it, one is told. It keeps its row and loses its name. What this
-   * server sees of a machine is no reason to end a session that another one serves by now.
+   * Ends the session for its callers. Of several concurrent ends, one gets the session. The row stays and loses its
+   * name. A server must not end a session because of its machine when another server already serves it.
    */
   async beginEnd(id: SessionId, now: Date, reason: SessionEndReason | null = null): Promise<Session | undefined> {
     return this.#database
@@ -190,7 +199,7 @@ export class SessionStore {
       .executeTakeFirst()
   }
 
-  /** The same, if its last activity still ended when the caller saw it end. */
+  /** Like `beginEnd`, if the end of the last activity is still the one that the caller saw. */
   async beginTimeout(id: SessionId, idleSince: Date, now: Date): Promise<Session | undefined> {
     return this.#database
       .updateTable('sessions')
@@ -203,12 +212,12 @@ export class SessionStore {
       .executeTakeFirst()
   }
 
-  /** Whether somebody has ended the session. */
+  /** Whether the session has been ended. */
   async hasEnded(id: SessionId): Promise<boolean> {
     return (await this.#findIn(['ending', 'deleted'], id)) !== undefined
   }
 
-  /** A session of this server that is being ended. */
+  /** A session of this server that is ending. */
   async findEnding(id: SessionId): Promise<Session | undefined> {
     return this.#database
       .selectFrom('sessions')
@@ -219,7 +228,7 @@ export class SessionStore {
       .executeTakeFirst()
   }
 
-  /** Nothing of the machine is left: what the session used is final. */
+  /** Records that nothing of the machine is left: the usage of the session is final. */
   async finishEnd(id: SessionId): Promise<void> {
     await this.#database
       .updateTable('sessions')
@@ -229,7 +238,9 @@ export class SessionStore {
       .execute()
   }
 
-  /** The active session with the id or, failing that, the name; with `includeDeleted` also an ended one, by id. */
+  /**
+   * Finds the active session by id or, if there is none, by name. With `includeDeleted`, also finds an ended one by id.
+   */
   async find(projectId: ProjectId, idOrName: string, includeDeleted: boolean): Promise<Session | undefined> {
     return this.#database
       .selectFrom('sessions')
@@ -251,7 +262,7 @@ export class SessionStore {
       .executeTakeFirst()
   }
 
-  /** The active ones that were created within an invocation, oldest first. */
+  /** The active sessions that were created within an invocation, oldest first. */
   async listOfInvocation(projectId: ProjectId, invocationId: string): Promise<readonly Session[]> {
     return this.#database
       .selectFrom('sessions')
@@ -264,7 +275,7 @@ export class SessionStore {
       .execute()
   }
 
-  /** The session with the id or, failing that, the name: of a project, or one session alone. */
+  /** Finds a session by id or, if there is none, by name: within a project, or only one specific session. */
   async resolve(
     scope: { readonly projectId: ProjectId } | { readonly sessionId: SessionId },
     idOrName: string,
@@ -286,7 +297,7 @@ export class SessionStore {
     return this.#findIn(['active'], id)
   }
 
-  /** The session, if its machine runs, also in a pool. */
+  /** The session if its machine runs, including those in pools. */
   async findRunning(id: SessionId): Promise<Session | undefined> {
     return this.#findIn(runningStates, id)
   }
@@ -300,7 +311,7 @@ export class SessionStore {
       .executeTakeFirst()
   }
 
-  /** Those of the driver that leave by the proxy, or have a route by it. */
+  /** The driver's sessions that use the proxy, directly or in a route. */
   async listUsersOfProxy(driverId: string, proxyId: ProxyId): Promise<readonly UnfinishedSession[]> {
     return this.#usingProxy(proxyId)
       .select(['id', 'machine_id', 'state', 'profile_save_changes', 'gpu'])
@@ -354,7 +365,7 @@ export class SessionStore {
       .where('driver_id', '=', driverId)
       .where('state', '=', 'active')
       .where('idle_since', 'is not', null)
-      // A lease is an activity, also when the machine is still frozen from the time before it.
+      // A lease also counts as activity, even while the machine is still frozen from before.
       .where(sql<boolean>`greatest(coalesce(standby_since, idle_since), leased_at)
         + make_interval(secs => timeout_seconds) <= ${now}`)
       .execute()
@@ -371,7 +382,7 @@ export class SessionStore {
       .execute()
   }
 
-  /** One of them. */
+  /** One unfinished session. */
   async findUnfinished(driverId: string, id: SessionId): Promise<UnfinishedSession | undefined> {
     return this.#database
       .selectFrom('sessions')
@@ -403,10 +414,12 @@ export class SessionStore {
   }
 }
 
-/** Browsers of a pool are callers' sessions while they are leased, and stay so when they end then. */
+/**
+ * Browsers of a pool count as callers' sessions while they are leased, and afterwards if they ended during the lease.
+ */
 const isCallers = sql<boolean>`(pool_id is null or leased_at is not null)`
 
-/** What the constraints of the table refuse, in terms of the request. */
+/** Converts violated constraints of the table into errors of the request. */
 export function throwRefused(
   error: unknown,
   { name, profile_id, otlp_destination_id }: Updateable<SessionTable>,

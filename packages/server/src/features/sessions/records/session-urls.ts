@@ -2,13 +2,13 @@ import { agentWebDriverPath } from '@berth/contract/agent/agent-protocol.ts'
 import { cdpUpgrade, liveViewUpgrade } from '@berth/contract/agent/agent-upgrades.ts'
 import type { SessionId } from '@berth/contract/common/ids.ts'
 
-/** Everything of one session lives below this path, so that a load balancer can route by it. */
+/** The addresses of one session are below this path, so that a load balancer can route by it. */
 export const sessionRoot = '/s'
 
-/** Below a session of classic WebDriver. Selenium's clients take nothing else for an address of CDP. */
+/** Below a session of classic WebDriver. Selenium clients accept no other path for CDP. */
 export const seleniumCdpPath = '/se/cdp'
 
-/** Where a client of classic WebDriver finds BiDi and CDP, under the names that it looks for. */
+/** The addresses of BiDi and CDP for a client of classic WebDriver, under the names that it expects. */
 export function webDriverSessionUrls(webdriverUrl: string, webDriverSession: string) {
   const at = (path: string) => {
     const url = new URL(webdriverUrl)
@@ -19,7 +19,7 @@ export function webDriverSessionUrls(webdriverUrl: string, webDriverSession: str
   return { webSocketUrl: at(session), 'se:cdp': at(`${session}${seleniumCdpPath}`) }
 }
 
-/** The addresses of a session; the token stands in the query, where the official clients look for it. */
+/** The addresses of a session. The token is in the query, where the official clients expect it. */
 export function sessionUrls(publicUrl: string, id: SessionId, token: string) {
   const baseUrl = `${publicUrl}${sessionRoot}/${id}`
   const websocketBase = baseUrl.replace(/^http/, 'ws')
@@ -30,7 +30,7 @@ export function sessionUrls(publicUrl: string, id: SessionId, token: string) {
   }
 }
 
-/** The page that shows the session's screen, to whoever has its address. */
+/** The page that shows the session's screen. Its address grants access. */
 export function liveViewUrl(publicUrl: string, id: SessionId, token: string): string {
   return `${publicUrl}${sessionRoot}/${id}${liveViewUpgrade.path}?jwt=${token}`
 }

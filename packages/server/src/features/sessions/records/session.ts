@@ -4,5 +4,5 @@ import type { SessionTable } from '../../../database/tables.ts'
 /** One running browser and the machine under it, from create to delete. */
 export type Session = Selectable<SessionTable>
 
-/** A session, as far as its machine goes. */
+/** The part of a session that identifies its machine. */
 export type SessionOnMachine = Pick<Session, 'id' | 'machine_id'>

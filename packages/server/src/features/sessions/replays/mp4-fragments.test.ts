@@ -69,7 +69,7 @@ const malformed: readonly (readonly [what: string, bytes: Buffer])[] = [
   ['a box without a size', box(0, 'ftyp')],
   ['a box that is smaller than its own head', box(7, 'ftyp')],
   ['a head that is too large', box(1_000_000, 'moov')],
-  ['a fragment before the head', box(8, 'moof')],
+  ['a fragment before the header', box(8, 'moof')],
   ['a fragment that is too large', Buffer.concat([head, box(0xff_ff_ff_ff, 'moof')])],
   ['a fragment without samples', Buffer.concat([head, box(8, 'moof')])],
   ['a fragment that claims more samples than it has', Buffer.concat([head, cutSamples()])],
@@ -81,7 +81,7 @@ for (const [what, bytes] of malformed) {
   })
 }
 
-/** The first fragment, whose table of samples counts more than there are. */
+/** The first fragment, with a sample table that claims more samples than it contains. */
 function cutSamples(): Buffer {
   const fragment = Buffer.from(recording.subarray(head.length, recording.indexOf('mdat') - 4))
   const trun = fragment.indexOf('trun')

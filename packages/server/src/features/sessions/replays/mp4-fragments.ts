@@ -7,17 +7,17 @@ export interface Fragment {
 /** The recorder counts time in milliseconds. */
 export const timescale = 1000
 
-/** A fragment has two seconds, which the recorder limits to 1 MiB on average. What comes from a machine is untrusted. */
+/** A fragment has two seconds, which the recorder limits to 1 MiB on average. Data from a machine is untrusted. */
 const maxFragmentBytes = 8 * 1024 ** 2
 const maxHeadBytes = 64 * 1024
 const boxHeadBytes = 8
 
-/** What a machine sent is no recording. */
+/** The data from the machine is not a valid recording. */
 export class MalformedRecording extends Error {}
 
 /**
- * Divides fragmented MP4 (ISO/IEC 14496-12) into its head and its fragments. The head is the first thing that it yields.
- * An incomplete fragment at the end is dropped: what remains is a complete file, however the recording ended.
+ * Splits fragmented MP4 (ISO/IEC 14496-12) into its header and its fragments. The header is yielded first. An
+ * incomplete fragment at the end is dropped: the rest is a complete file, however the recording ended.
  */
 export async function* divideRecording(stream: AsyncIterable<Buffer>): AsyncGenerator<Fragment> {
   let isInHead = true
@@ -25,9 +25,9 @@ export async function* divideRecording(stream: AsyncIterable<Buffer>): AsyncGene
   let durationMilliseconds = 0
   for await (const box of boxesOf(stream)) {
     const type = typeOf(box)
-    // The index of the whole file, which the recorder writes last, counts from a beginning that this file does not have.
+    // The recorder writes this index of the whole file last. Its offsets do not match this file.
     if (type === 'mfra') continue
-    if (isInHead && type === 'moof') throw new MalformedRecording('a fragment before the head')
+    if (isInHead && type === 'moof') throw new MalformedRecording('a fragment before the header')
     collected.push(box)
     if (type === 'moof') durationMilliseconds += durationOf(box)
     if (type !== (isInHead ? 'moov' : 'mdat')) {
@@ -69,7 +69,7 @@ function typeOf(box: Buffer): string {
   return box.toString('latin1', 4, boxHeadBytes)
 }
 
-/** The sum of its samples, of the one track that there is. */
+/** The sum of the durations of its samples. There is only one track. */
 function durationOf(moof: Buffer): number {
   try {
     const traf = childOf(moof, 'traf')
@@ -84,7 +84,7 @@ function durationOf(moof: Buffer): number {
     for (let sample = 0; sample < count; sample++) sum += trun.readUInt32BE(first + sample * sampleBytes)
     return sum
   } catch (cause) {
-    throw new MalformedRecording('a fragment that does not say how long it is', { cause })
+    throw new MalformedRecording('a fragment without its duration', { cause })
   }
 }
 

@@ -2,14 +2,14 @@ import { type ByteRange, readRange } from '../../../blobs/sealed-parts.ts'
 import { timescale } from './mp4-fragments.ts'
 import type { ReplayPart } from './replay-store.ts'
 
-/** The most that an index can name. */
+/** The largest number of references in an index. */
 const maxReferences = 65_535
 /** The part begins with a key frame. */
 const startsWithKeyFrame = 0x90_00_00_00
 
 /**
- * The MP4 file that the parts of a recording are. Between its head and its first part there is an index, from which
- * players learn how long it is and where to find a moment. Only the parts that a range touches are read.
+ * The MP4 file that consists of the parts of a recording. An index between its header and its first part tells players
+ * how long it is and where each moment is. Only the parts that overlap with a range are read.
  */
 export class ReplayFile {
   readonly sizeBytes: number

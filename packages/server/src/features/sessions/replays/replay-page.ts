@@ -9,7 +9,7 @@ import type { ReplayService } from './replay-service.ts'
 import type { Replay } from './replay-store.ts'
 
 const root = '/replays'
-/** How soon the page of a recording that still runs looks again. */
+/** The interval at which the page reloads while the recording runs. */
 const refreshSeconds = 5
 
 interface ReplayPageOptions {
@@ -32,7 +32,9 @@ const style = `
 `
 const styleHash = createHash('sha256').update(style).digest('base64')
 
-/** The page runs no script and loads nothing but its recording. Any site may embed it: what it shows is in its URL. */
+/**
+ * The page runs no scripts and loads only its recording. Any site may embed it: its content depends only on its URL.
+ */
 const pageHeaders = {
   'content-security-policy': [
     "default-src 'none'",
@@ -42,12 +44,12 @@ const pageHeaders = {
     "form-action 'none'",
   ].join('; '),
   'x-content-type-options': 'nosniff',
-  // The URL is the key.
+  // The URL grants access.
   'referrer-policy': 'no-referrer',
   'cache-control': 'no-store',
 }
 
-/** Serves recordings to people: a page for each, which its token opens, and what the page plays. */
+/** Serves recordings to people: a page for each, to which its token gives access, and the video that it plays. */
 export function mountReplayPage(app: FastifyInstance, { replays, replayTokens }: ReplayPageOptions): void {
   const admit = async ({
     url,

@@ -9,7 +9,7 @@ interface ReplayPartsOptions {
 
 type Owner = Pick<Replay, 'id' | 'project_id'>
 
-/** The parts of recordings, each with its row. */
+/** Stores the parts of recordings, each with its row. */
 export class ReplayParts {
   readonly #options: ReplayPartsOptions
 
@@ -17,7 +17,7 @@ export class ReplayParts {
     this.#options = options
   }
 
-  /** Stores a part. When it resolves, the part outlives any crash. */
+  /** Stores a part. It is durable when this resolves. */
   async write({ id, project_id }: Owner, number: number, { bytes, durationMilliseconds }: Fragment): Promise<void> {
     const { sealed, store } = this.#options
     const blob = await sealed.write({ projectId: project_id, id }, number, bytes)

@@ -7,11 +7,11 @@ export type { Replay }
 
 interface RecordOptions {
   readonly tokens: ReplayTokens
-  /** Where the caller reaches berth. */
+  /** The address where the caller reaches berth. */
   readonly publicUrl: string
 }
 
-/** A recording as callers see it. */
+/** Formats a recording for callers. */
 export async function replayRecord(replay: Replay, { tokens, publicUrl }: RecordOptions): Promise<BrowserReplay> {
   const { id, started_at, finished_at, end_reason, expires_at } = replay
   return {

@@ -23,9 +23,9 @@ const finishRetry = { firstPauseMilliseconds: 200, longestPauseMilliseconds: 5_0
 
 export interface ReplaysConfig {
   readonly retentionDays: number
-  /** Of one recording. */
+  /** The limit of one recording. */
   readonly maxBytes: number
-  /** Of all recordings of a project. */
+  /** The limit of all recordings of a project. */
   readonly maxProjectBytes: number
 }
 
@@ -52,15 +52,15 @@ interface Running {
   readonly replay: RunningReplay
 }
 
-/** Records the screens of sessions. What is recorded is stored as it comes, so that it outlives whatever fails. */
+/** Records the screens of sessions. Data is stored as it arrives, so that it survives any failure. */
 export class ReplayService {
   readonly #options: ReplayServiceOptions
-  /** Starts and ends of one session come one after the other. */
+  /** Starts and stops of one session run one after another. */
   readonly #queue = new KeyedQueue<SessionId>()
   readonly #running = new Map<ReplayId, Running>()
-  /** Those whose rows have been written, or are about to be. */
+  /** Recordings whose rows are written or about to be. */
   readonly #known = new Set<ReplayId>()
-  /** The rows of those that have ended, until they say so. */
+  /** The updates of rows of recordings that have ended. */
   readonly #finishing = new Map<ReplayId, Promise<void>>()
   /** Sessions between two segments. */
   readonly #changing = new Set<SessionId>()
@@ -89,11 +89,11 @@ export class ReplayService {
       throw new BerthError('replay_limit_reached', { reason })
     }
     if (this.#runningOf(id).length >= maxAtOnce)
-      refuse(`${maxAtOnce} recordings of this session run already. Stop one.`)
+      refuse(`The session already has ${maxAtOnce} running recordings, which is the limit. Stop one.`)
     if ((await store.countOf(id)) >= maxOfSession)
       refuse(`The session has ${maxOfSession} recordings, which is its limit.`)
     if ((await store.sizeOf(project_id)) >= config.maxProjectBytes) {
-      refuse('The recordings of this project take all of its room. The oldest make room when they expire.')
+      refuse('The recordings of this project have reached their size limit. Space becomes free when recordings expire.')
     }
   }
 
@@ -123,7 +123,7 @@ export class ReplayService {
         id,
         finished
           .catch((error: unknown) =>
-            logger.error({ err: error, replayId: id }, 'could not note the end of a recording'),
+            logger.error({ err: error, replayId: id }, 'could not store the end of a recording'),
           )
           .finally(() => {
             this.#running.delete(id)
@@ -150,7 +150,7 @@ export class ReplayService {
     return this.#options.store.list((await this.#session(reference)).id)
   }
 
-  /** Ends the recording, and resolves when it can be read. Nothing happens when it has ended. */
+  /** Stops the recording and resolves when it can be read. Succeeds for one that has ended. */
   async stop(reference: SessionReference, replayId: string): Promise<void> {
     const { id, session_id } = await this.#get(reference, replayId)
     await this.#queue.run(session_id, () => this.#end(id, 'stopped'))
@@ -162,9 +162,9 @@ export class ReplayService {
     await finished
   }
 
-  /** The session is about to lose its machine. */
+  /** Call before the session loses its machine. */
   async endOfSession(sessionId: SessionId): Promise<void> {
-    // Nothing is recorded then, and a change that hangs ends with the machine only.
+    // Nothing is recorded during a change, and a change that hangs ends only with the machine.
     if (this.#changing.has(sessionId)) return
     await this.#queue.run(sessionId, () => this.#endAll(sessionId, 'session_ended'))
   }
@@ -177,7 +177,10 @@ export class ReplayService {
     return this.#runningOf(sessionId).length > 0
   }
 
-  /** Changes the size of the screen between two segments: each recording ends, and another one like it begins. */
+  /**
+   * Runs a change of the screen size between two segments: each recording is stopped, and a new one with the same
+   * settings starts.
+   */
   async betweenSegments(sessionId: SessionId, change: () => Promise<void>): Promise<void> {
     await this.#queue.run(sessionId, async () => {
       const interrupted = this.#runningOf(sessionId)
@@ -192,7 +195,7 @@ export class ReplayService {
     })
   }
 
-  /** The next segment has what is left of the time. A failure is no failure of what came between. */
+  /** The next segment gets the remaining time. If it fails to start, the change itself does not fail. */
   async #continue(sessionId: SessionId, { recording, replay: before }: Running): Promise<void> {
     const { max_duration_in_seconds: maxSeconds, framerate } = recording
     const left = maxSeconds === undefined ? undefined : Math.ceil(maxSeconds - before.milliseconds / 1000)
@@ -200,7 +203,7 @@ export class ReplayService {
     const next = { framerate, ...(left !== undefined && { max_duration_in_seconds: left }) }
     const { project_id } = before.replay
     await this.#start({ id: sessionId, project_id }, next).catch((error: unknown) =>
-      this.#options.logger.warn({ err: error, sessionId }, 'could not begin the next segment of a recording'),
+      this.#options.logger.warn({ err: error, sessionId }, 'could not start the next segment of a recording'),
     )
   }
 
@@ -208,7 +211,7 @@ export class ReplayService {
     return this.#open(await this.#get(reference, replayId))
   }
 
-  /** Nothing while it is recorded. */
+  /** Undefined while it is being recorded. */
   async openById(id: ReplayId): Promise<RangedContent | undefined> {
     return this.#open(await this.getById(id))
   }
@@ -227,7 +230,7 @@ export class ReplayService {
     return { id: replay.id, sizeBytes, read: (range) => file.read(range, (part) => parts.read(replay, part)) }
   }
 
-  /** Also one that has ended, by its id. */
+  /** Includes ended sessions, by id. */
   async #session({ projectId, session: idOrName }: SessionReference): Promise<Session> {
     const session = await this.#options.sessions.find(projectId, idOrName, true)
     if (!session) throw new BerthError('session_not_found', { session: idOrName })
@@ -246,8 +249,8 @@ export class ReplayService {
   }
 
   /**
-   * Ends those that an earlier run of this server recorded when it was killed, and those whose end the database has
-   * missed: what is stored is what there is.
+   * Completes the recordings that an earlier run of this server left when it was killed, and those whose end could not
+   * be written: they consist of what is stored.
    */
   async finishInterrupted(): Promise<void> {
     const { store, driverId } = this.#options
@@ -255,18 +258,18 @@ export class ReplayService {
     await this.#finishAsStored(unfinished.filter((id) => !this.#known.has(id)))
   }
 
-  /** The session goes to another server, which cannot go on with what this one records. */
+  /** Ends the recordings of a session that moves to another server, which cannot continue them. */
   async endAtMove(sessionId: SessionId): Promise<void> {
     await this.#queue.run(sessionId, () => this.#endAll(sessionId, 'interrupted'))
   }
 
-  /** Ends those of the session whose server was killed: the session is this server's now. */
+  /** Completes the recordings that the session's previous server left when it was killed. */
   async finishLeft(sessionId: SessionId): Promise<void> {
     const { store, driverId } = this.#options
     await this.#finishAsStored(await store.listLeft(sessionId, driverId))
   }
 
-  /** Removes those whose time is over, and ends those whose server is gone. */
+  /** Removes expired recordings, and completes those of servers that are gone. */
   async expire(): Promise<void> {
     const { store, parts, clock } = this.#options
     const now = clock.now()
@@ -286,12 +289,12 @@ export class ReplayService {
     await Promise.all(ids.map((id) => store.finish(id, end)))
   }
 
-  /** The sweep of blobs asks which it may not remove. */
+  /** Used by the sweep of unreferenced blobs. */
   listUsedBlobs(names: readonly string[]): Promise<readonly string[]> {
     return this.#options.store.listUsedBlobs(names)
   }
 
-  /** Ends what this server records, before it stops. */
+  /** Stops the recordings of this server, before it stops. */
   async close(): Promise<void> {
     const ended = [...this.#running.keys()].map((id) => this.#end(id, 'interrupted'))
     await Promise.all(ended)
@@ -301,7 +304,7 @@ export class ReplayService {
 
 function failed(cause: Error): never {
   if (cause instanceof BerthError) throw cause
-  // The agent's message is a whole sentence already.
+  // The agent's message is already a complete sentence.
   const reason = cause.message.replace(/^The recording could not be started: /, '').slice(0, 300)
   throw new BerthError('replay_start_failed', { reason }, { cause })
 }

@@ -10,7 +10,7 @@ export type ReplayPart = Selectable<ReplayPartTable>
 
 interface ReplayEnd {
   readonly reason: ReplayEndReason
-  /** Absent: when its last part ends. */
+  /** Defaults to the end of its last part. */
   readonly finishedAt?: Date
   readonly retentionDays: number
 }
@@ -30,7 +30,7 @@ export class ReplayStore {
     await this.#database.insertInto('replay_parts').values(part).execute()
   }
 
-  /** Ends a recording, and does nothing to one that has ended. */
+  /** Ends a recording. Does nothing to one that has ended. */
   async finish(id: ReplayId, { reason, finishedAt, retentionDays }: ReplayEnd): Promise<void> {
     const lastMoment = sql<Date>`started_at + make_interval(secs =>
       (select coalesce(sum(duration_ms), 0) from replay_parts where replay_id = replays.id) / 1000.0)`
@@ -85,7 +85,7 @@ export class ReplayStore {
     return count
   }
 
-  /** What all recordings of the project take. */
+  /** The total size of the project's recordings. */
   async sizeOf(projectId: ProjectId): Promise<number> {
     const { bytes } = await this.#database
       .selectFrom('replay_parts')
@@ -96,7 +96,7 @@ export class ReplayStore {
     return bytes
   }
 
-  /** Those that this server records, or has recorded before it ended without a word. */
+  /** Unfinished recordings of this server, including those of earlier runs that were killed. */
   async listUnfinished(driverId: string): Promise<readonly ReplayId[]> {
     const rows = await this.#database
       .selectFrom('replays')
@@ -107,7 +107,7 @@ export class ReplayStore {
     return rows.map(({ id }) => id)
   }
 
-  /** Those of a session that other servers have recorded. */
+  /** Unfinished recordings of a session that other servers made. */
   async listLeft(sessionId: SessionId, driverId: string): Promise<readonly ReplayId[]> {
     const rows = await this.#database
       .selectFrom('replays')
@@ -119,7 +119,7 @@ export class ReplayStore {
     return rows.map(({ id }) => id)
   }
 
-  /** Those of sessions that are over, since a moment before which whoever records them has finished. */
+  /** Unfinished recordings of sessions that ended before this time, by when their server should have completed them. */
   async listOrphans(endedBefore: Date): Promise<readonly ReplayId[]> {
     const rows = await this.#database
       .selectFrom('replays')
@@ -146,7 +146,7 @@ export class ReplayStore {
     await this.#database.deleteFrom('replays').where('id', '=', id).execute()
   }
 
-  /** Those of the blobs that recordings still use. */
+  /** Returns those of the blobs that recordings still use. */
   async listUsedBlobs(names: readonly string[]): Promise<readonly string[]> {
     const rows = await this.#database.selectFrom('replay_parts').select('blob').where('blob', 'in', names).execute()
     return rows.map(({ blob }) => blob)

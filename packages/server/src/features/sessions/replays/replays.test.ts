@@ -18,7 +18,7 @@ const server = await TestServer.open({
 })
 after(() => server.close())
 
-/** Writes fail while there is a failure. */
+/** Writes fail while `failure` is set. */
 function failing(blobs: FolderBlobs): Blobs {
   return {
     write: async (name, content) => {
@@ -38,7 +38,7 @@ interface Recorded {
   readonly agent: FakeAgent
   readonly start: (body?: object) => ReturnType<typeof begin>
   readonly list: () => Promise<readonly BrowserReplay[]>
-  /** Ends what the agent sends. */
+  /** Ends the agent's response. */
   readonly over: () => void
 }
 
@@ -47,11 +47,11 @@ const begin = (project: TestProject, id: string, body?: object) =>
 
 interface Script {
   readonly content?: Buffer
-  /** How much of it comes at once. */
+  /** The number of bytes that are sent immediately. */
   readonly sent?: number
 }
 
-/** A headful session whose agent sends the beginning of the recording at once, and the rest when it is told to end. */
+/** A headful session whose agent sends the start of the recording immediately, and the rest when it is stopped. */
 async function recorded({ content = recording, sent = content.length }: Script = {}): Promise<Recorded> {
   const project = await server.project()
   const { session_id: id } = await project.session({})
@@ -84,7 +84,7 @@ const get = (project: TestProject, path: string, headers: Record<string, string>
 const pathOf = (session: string, { replay_id }: BrowserReplay) => `/browsers/${session}/replays/${replay_id}`
 const bytesOf = async (response: Response) => Buffer.from(await response.arrayBuffer())
 
-/** Waits for the end of a recording that nobody stops. */
+/** Waits until a recording ends by itself. */
 async function ended(list: Recorded['list']): Promise<BrowserReplay> {
   for (;;) {
     const [replay] = await list()
@@ -92,7 +92,7 @@ async function ended(list: Recorded['list']): Promise<BrowserReplay> {
   }
 }
 
-/** Waits until the beginning of the recording is stored. */
+/** Waits until the start of the recording is stored. */
 async function stored({ replay_id }: BrowserReplay): Promise<void> {
   const parts = server.database
     .selectFrom('replay_parts')
@@ -135,7 +135,7 @@ test('a recording is started, listed, stopped twice, and read in whole and in pa
   await requireRanges((headers) => get(project, pathOf(id, replay), headers), bytes, `"${replay.replay_id}"`)
 })
 
-/** Ranges that begin and end within, at and beyond the borders of parts. */
+/** Requests ranges that begin and end within, at and beyond the boundaries of parts. */
 async function requireRanges(ask: (headers: Record<string, string>) => Promise<Response>, whole: Buffer, etag: string) {
   const size = whole.length
   const borders = [0, 1, size - 1]

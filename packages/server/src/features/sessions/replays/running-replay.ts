@@ -6,11 +6,11 @@ import { divideRecording, type Fragment, MalformedRecording } from './mp4-fragme
 import type { ReplayParts } from './replay-parts.ts'
 import type { Replay } from './replay-store.ts'
 
-/** What a crash of this server may lose besides the fragment that is being recorded. */
+/** What a crash of this server may lose, in addition to the fragment that is being recorded. */
 const minPartMilliseconds = 2_000
-/** Long recordings have longer parts, so that there are some hundreds of them and not ten thousands. */
+/** Long recordings have longer parts, so that their number stays in the hundreds. */
 const partOfWhole = 0.01
-/** An honest recording of three days has fewer than half as many. */
+/** A regular recording of three days has fewer than half as many. */
 const maxParts = 2_000
 const maxPartBytes = 4 * 1024 ** 2
 const beginLimitMilliseconds = 2_000
@@ -28,7 +28,7 @@ interface RunningReplayOptions {
   readonly maxMilliseconds: number | undefined
 }
 
-/** The head of a recording, and what follows it. */
+/** Reads the header of a recording, and returns it with the rest. */
 export async function beginRecording(
   response: IncomingMessage,
 ): Promise<{ readonly head: Buffer; readonly fragments: AsyncIterator<Fragment> }> {
@@ -39,12 +39,12 @@ export async function beginRecording(
   return { head: head.value.bytes, fragments }
 }
 
-/** A recording that goes on: takes its fragments from the agent and stores them, some of them at a time. */
+/** A recording in progress: receives its fragments from the agent and stores several of them at a time. */
 export class RunningReplay {
   readonly replay: Replay
-  /** Settles when all is stored that was recorded, with why it ended. Never rejects. */
+  /** Settles with the reason of the end when everything recorded is stored. Never rejects. */
   readonly ended: Promise<ReplayEndReason>
-  /** Why this server has ended it. */
+  /** Why this server stopped it. */
   #reason: ReplayEndReason | undefined
   readonly #options: RunningReplayOptions
   #pending: Fragment[] = []
@@ -60,17 +60,17 @@ export class RunningReplay {
     this.ended = this.#run()
   }
 
-  /** For how long it has recorded, as far as it is stored. */
+  /** The duration of the stored part. */
   get milliseconds(): number {
     return this.#milliseconds
   }
 
-  /** Resolves when all is stored that was recorded. */
+  /** Resolves when everything recorded is stored. */
   async end(reason: ReplayEndReason): Promise<void> {
     const { machine, response } = this.#options
     this.#reason ??= reason
     const limit = setTimeout(() => response.destroy(), endLimitMilliseconds)
-    // A machine that has gone takes the recorder along, and one that does not answer is cut off.
+    // The recorder ends with its machine. A response that does not end is cut off.
     await endReplayRecording(machine, this.replay.id).catch(() => response.destroy())
     await this.ended
     clearTimeout(limit)
@@ -95,7 +95,7 @@ export class RunningReplay {
     return reason ?? this.#reason ?? this.#ownEnd
   }
 
-  /** Whatever ends the stream, what came before it is a recording. */
+  /** Whatever ends the stream, the data before it is a valid recording. */
   async #next(fragments: AsyncIterator<Fragment>): Promise<Fragment | undefined> {
     const { done, value } = await fragments.next().catch(() => ({ done: true, value: undefined }))
     return done ? undefined : value
@@ -126,14 +126,14 @@ export class RunningReplay {
     this.#pendingMilliseconds = 0
   }
 
-  /** The recorder ends by itself when its time is over, and else only by accident. */
+  /** The recorder stops by itself at its time limit, and otherwise only after a failure. */
   get #ownEnd(): ReplayEndReason {
     const { maxMilliseconds = Number.POSITIVE_INFINITY } = this.#options
     return this.#milliseconds >= maxMilliseconds - endToleranceMilliseconds ? 'max_duration' : 'recorder_failed'
   }
 }
 
-/** Also of another error that it caused. */
+/** Whether the error, or its cause, is a full disk. */
 function isFull(error: unknown): boolean {
   const { code, cause } = (error ?? {}) as { code?: unknown; cause?: unknown }
   return code === 'ENOSPC' || code === 'EDQUOT' || (cause !== undefined && isFull(cause))

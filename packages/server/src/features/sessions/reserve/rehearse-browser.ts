@@ -2,7 +2,7 @@ import { configureAgent } from '@berth/contract/agent/agent-endpoints.ts'
 import { commandAgent } from '../../../agent-link/command-agent.ts'
 import type { ReachableMachine } from '../../../drivers/driver.ts'
 
-/** Has the agent of a machine with a browser load what a create may ask of it. */
+/** Makes the agent of a machine with a browser load the code that a create may need. */
 export async function rehearseBrowser(machine: ReachableMachine, signal: AbortSignal): Promise<void> {
   await commandAgent(machine, configureAgent, { rehearse: true }, { signal })
 }

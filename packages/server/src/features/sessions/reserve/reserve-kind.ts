@@ -6,8 +6,8 @@ import { defaultMemory } from '../create/default-memory.ts'
 import { viewportOf, windowOf } from '../machines/session-viewport.ts'
 
 /**
- * Machines differ in what only a launch of Chromium can set. Those for profiles have no Chromium yet: it is launched with
- * the profile, the policies and the mode of the session. Those for apps never have one.
+ * Kinds differ in the settings that need a launch of Chromium. Machines for profiles have no running Chromium yet: it
+ * is launched with the profile, the policies and the mode of the session. Machines for apps never have one.
  */
 export const reserveKinds = [
   'headless',
@@ -20,24 +20,24 @@ export const reserveKinds = [
 ] as const
 export type ReserveKind = (typeof reserveKinds)[number]
 
-/** Why a create takes no machine of the reserve. */
+/** Why a create claims no machine of the reserve. */
 export type ReserveMiss =
-  /** Chromium installs extensions by policies that it finds when it is launched. */
+  /** Chromium only installs extensions by policies that exist when it is launched. */
   | 'policies'
-  /** There is no kind for it. */
+  /** The reserve has no machines with a GPU. */
   | 'gpu'
   | 'memory'
-  /** There is no machine of its kind now. */
+  /** No machine of its kind is ready. */
   | 'empty'
-  /** The machine did not do what it was told. */
+  /** The machine did not accept its settings. */
   | 'failed'
 
-/** What a create asks of a machine. */
+/** What a create requires of a machine. */
 export type MachineNeeds = Pick<
   MachineSpec,
   'headless' | 'stealth' | 'gpu' | 'memory' | 'chromePolicy' | 'awaitsProfile'
 > & {
-  /** Whether Chromium is to install some of its extensions by policies. */
+  /** Whether Chromium must install some of its extensions by policy. */
   readonly installsByPolicy: boolean
 }
 
@@ -47,12 +47,12 @@ export function kindFor(needs: MachineNeeds): ReserveKind | ReserveMiss {
   if (memory !== defaultMemory(headless)) return 'memory'
   if (installsByPolicy) return 'policies'
   const display = headless ? 'headless' : 'headful'
-  // Chromium takes both when it is launched, and may be a stealth browser then.
+  // Chromium reads both at its launch, which can also select stealth mode.
   if (awaitsProfile || Object.keys(chromePolicy).length > 0) return `${display}-profile`
   return stealth ? `${display}-stealth` : display
 }
 
-/** Whether machines of the kind have not launched Chromium yet: they wait for a profile, or for policies. */
+/** Whether machines of the kind have not launched Chromium yet, but wait for a profile or policies. */
 export function isUnlaunched(kind: ReserveKind): boolean {
   return kind.endsWith('-profile')
 }
@@ -63,13 +63,13 @@ export function isKind(found: ReserveKind | ReserveMiss): found is ReserveKind {
 
 const reserveWindow = windowOf(viewportOf(undefined, false))
 
-/** Whether machines of the reserve have a window of that size. */
+/** Whether machines of the reserve have a window of this size. */
 export function isReserveWindow(viewport: ResolvedViewport): boolean {
   const { width, height, refresh_rate } = windowOf(viewport)
   return width === reserveWindow.width && height === reserveWindow.height && refresh_rate === reserveWindow.refresh_rate
 }
 
-/** What a machine of the reserve is started with: as for a session that asks for nothing else. */
+/** The specification of a machine of the reserve: that of a session with default settings. */
 export function reserveSpec(id: MachineId, kind: ReserveKind): MachineSpec {
   if (kind === 'app') return { ...appMachineSpec(id), hasLowPriority: true }
   const headless = kind.startsWith('headless')

@@ -8,7 +8,7 @@ const server = await TestServer.open({ reserve: { app: 1 } })
 after(() => server.close())
 const { reserve } = server.services
 
-/** The machine that is ready, as soon as no create has been under way for a moment. */
+/** The ready machine, as soon as no create has been in progress for a moment. */
 async function refilled(): Promise<MachineId> {
   while (reserve.sizes.app === 0) {
     await reserve.refill()

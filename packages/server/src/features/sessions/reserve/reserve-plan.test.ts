@@ -29,7 +29,7 @@ interface PlanCase {
   readonly freeGibibytes: number
   readonly created: Readonly<Partial<Record<ReserveKind, number>>>
   readonly secondsAgo?: number
-  /** Since a machine for an app was needed. */
+  /** The time since an app last needed a machine. */
   readonly appSecondsAgo?: number
   readonly sizes: ReserveSizes
 }

@@ -1,46 +1,49 @@
 import { type ReserveKind, reserveKinds } from './reserve-kind.ts'
 
-/** How many machines of each kind are kept. `auto` follows what is created. */
+/** How many machines of each kind to keep. `auto` follows the rate of creates. */
 export type ReserveConfig = 'off' | 'auto' | ReserveSizes
 
 export type ReserveSizes = Readonly<Partial<Record<ReserveKind, number>>>
 
 export interface PastCreate {
   readonly kind: ReserveKind
-  /** Of a clock that never goes back. */
+  /** Of a monotonic clock. */
   readonly milliseconds: number
 }
 
 interface PlanFacts {
   readonly creates: readonly PastCreate[]
-  /** When an app has last needed a machine, if one has. */
+  /** When an app last needed a machine, if one has. */
   readonly appMilliseconds?: number | undefined
-  /** The same clock. */
+  /** Of the same clock. */
   readonly nowMilliseconds: number
-  /** What is free of the host's memory, and what the reserve has of it. */
+  /** The free memory of the host, and the memory that the reserve uses. */
   readonly freeBytes: number
 }
 
 const mebibyte = 1024 ** 2
-/** What a machine takes that has shown no page yet. */
+/** The memory of a machine that has not shown a page yet. */
 const machineBytes = { headless: 200 * mebibyte, headful: 350 * mebibyte, app: 120 * mebibyte }
-/** Where less is free, no machine is kept for what may never come. */
+/** With less free memory, `auto` keeps no machines. */
 const minFreeBytes = 4096 * mebibyte
 const memoryShare = 1 / 4
 const memoryMilliseconds = 3 * 60_000
-/** Machines of apps are kept while apps are warm: those who need one come later than that. */
+/**
+ * Machines for apps are kept for this long after an app needed one. It is longer than apps stay warm, because only an
+ * app that is not warm needs one.
+ */
 const appMemoryMilliseconds = 24 * 3_600_000
-/** Of this many creates in that time, one more machine is kept. */
+/** One machine is kept for this many creates in that time. */
 const createsPerMachine = 3
 const maxOfKind = 8
 const commonKinds: readonly ReserveKind[] = ['headless', 'headful']
 
-/** Creates that are too old to matter are forgotten. */
+/** Drops creates that are too old to matter. */
 export function recentCreates(creates: readonly PastCreate[], nowMilliseconds: number): readonly PastCreate[] {
   return creates.filter(({ milliseconds }) => nowMilliseconds - milliseconds < memoryMilliseconds)
 }
 
-/** The sizes that the reserve is to have now. */
+/** The current target sizes of the reserve. */
 export function planSizes(config: ReserveConfig, facts: PlanFacts): ReserveSizes {
   if (config === 'off') return {}
   if (config !== 'auto') return config
@@ -56,7 +59,7 @@ export function planSizes(config: ReserveConfig, facts: PlanFacts): ReserveSizes
   return withinMemory(wanted, facts.freeBytes * memoryShare)
 }
 
-/** Gives each kind its first machine before any has its second. */
+/** Gives each kind its first machine before any gets its second. */
 function withinMemory(wanted: readonly (readonly [ReserveKind, number])[], bytes: number): ReserveSizes {
   const sizes: Partial<Record<ReserveKind, number>> = {}
   let left = bytes
@@ -71,7 +74,7 @@ function withinMemory(wanted: readonly (readonly [ReserveKind, number])[], bytes
   return sizes
 }
 
-/** What the reserve takes of the host's memory, about. */
+/** The approximate memory of the reserve. */
 export function reserveBytes(kinds: readonly ReserveKind[]): number {
   return kinds.reduce((bytes, kind) => bytes + bytesOf(kind), 0)
 }
@@ -81,7 +84,7 @@ function bytesOf(kind: ReserveKind): number {
   return kind.startsWith('headless') ? machineBytes.headless : machineBytes.headful
 }
 
-/** Reads `off`, `auto`, or counts such as `headless=2,headful=1`; undefined when it is none of these. */
+/** Parses `off`, `auto`, or counts such as `headless=2,headful=1`. Undefined for anything else. */
 export function parseReserve(text: string): ReserveConfig | undefined {
   if (text === 'off' || text === 'auto') return text
   const sizes: Partial<Record<ReserveKind, number>> = {}

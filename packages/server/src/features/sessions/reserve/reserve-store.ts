@@ -7,7 +7,7 @@ import type { Session } from '../records/session.ts'
 import { throwRefused } from '../records/session-store.ts'
 import type { ReserveKind } from './reserve-kind.ts'
 
-/** Which machines of a server's reserve nobody has claimed. */
+/** The unclaimed machines of a server's reserve. */
 export class ReserveStore {
   readonly #database: Database
   readonly #driverId: string
@@ -25,8 +25,9 @@ export class ReserveStore {
   }
 
   /**
-   * Takes the machine, and says whether nobody had. One statement: no machine is given twice. In the transaction that
-   * gives it to a session, so that a crash does neither or both; the one that activates the session waits for the disk.
+   * Claims the machine and returns whether this call did. One statement, so no machine is given out twice. It runs in
+   * the transaction that assigns the machine to a session, so that a crash leaves both or neither. The statement that
+   * activates the session waits for the disk.
    */
   async claim(machineId: MachineId, database: Database = this.#database): Promise<boolean> {
     const claimed = await database
@@ -39,8 +40,8 @@ export class ReserveStore {
   }
 
   /**
-   * The same in one statement, for a session that is usable with the machine as it is: takes a place, the machine, and
-   * writes the row. Nothing when there is no place, or somebody has taken the machine.
+   * Takes a slot, claims the machine and inserts the row in one statement, for a session that can use the machine as it
+   * is. Undefined if no slot is free or the machine was claimed by another call.
    */
   async claimFor(session: Insertable<SessionTable>, takesPlace: RawBuilder<boolean>): Promise<Session | undefined> {
     const columns = Object.keys(session) as (keyof SessionTable)[]
@@ -68,7 +69,7 @@ export class ReserveStore {
       .catch((error: unknown) => throwRefused(error, session))
   }
 
-  /** Takes a machine out for good, and says whether nobody had claimed it. */
+  /** Removes a machine permanently, and returns whether it was unclaimed. */
   async remove(machineId: MachineId): Promise<boolean> {
     const removed = await this.#database
       .deleteFrom('reserve_machines')
@@ -78,7 +79,7 @@ export class ReserveStore {
     return removed !== undefined
   }
 
-  /** Forgets what an earlier server has left. */
+  /** Removes the rows of an earlier run of this server. */
   async clear(): Promise<void> {
     await this.#database.deleteFrom('reserve_machines').where('driver_id', '=', this.#driverId).execute()
   }

@@ -13,7 +13,7 @@ const server = await TestServer.open({
 server.host.capabilities = { ...server.host.capabilities, hasGpu: true }
 after(() => server.close())
 
-/** Refills the reserve, which first waits until no create has been under way for a moment. */
+/** Refills the reserve, which first waits until no create has been in progress for a moment. */
 async function refilled(): Promise<readonly MachineId[]> {
   await until(async () => {
     await server.services.reserve.refill()
@@ -32,7 +32,7 @@ async function machineOf({ session_id }: Browser): Promise<MachineId> {
   return (await server.row(session_id)).machine_id
 }
 
-/** What a record tells of itself, and not of its moment. */
+/** The fields of a record that do not depend on the individual session. */
 function lasting({ session_id, created_at, cdp_ws_url, webdriver_ws_url, base_url, usage, ...others }: Browser) {
   assert.ok(session_id && created_at && cdp_ws_url && webdriver_ws_url && base_url && usage)
   const { browser_live_view_url: _liveView, ...rest } = others as typeof others & { browser_live_view_url?: string }
@@ -167,7 +167,7 @@ test('a round of the reaper while a create claims its machine leaves the machine
   const before = server.services.machines.list().length
   let creating: Promise<Browser> | undefined
 
-  // The row of the machine is locked, so that the session has the machine, and no row yet, when the reaper looks.
+  // The row of the machine is locked, so that the session has the machine but no row yet when the reaper runs.
   await server.database.transaction().execute(async (database) => {
     await database
       .selectFrom('reserve_machines')

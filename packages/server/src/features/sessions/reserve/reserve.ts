@@ -26,11 +26,11 @@ export interface ReserveOptions {
   readonly egress: Pick<SessionEgress, 'settingsOfWaiting'>
   readonly egressLink: Pick<EgressLink, 'openRoute' | 'closeRoute'>
   readonly captchas: Pick<CaptchaSolving, 'solvesFor'>
-  /** Has the agent of a machine load what it will need. */
+  /** Makes the agent of a machine load the code that it will need. */
   readonly rehearse: (machine: Machine, kind: ReserveKind, signal: AbortSignal) => Promise<void>
   readonly clock: Clock
   readonly logger: Logger
-  /** Absent: as long as Chromium is busy after its first page. */
+  /** Defaults to the time for which Chromium is busy after its first page. */
   readonly settleMilliseconds?: number
 }
 
@@ -38,42 +38,42 @@ interface ReadyMachine {
   readonly machine: Machine
   readonly kind: ReserveKind
   readonly readyAt: number
-  /** Of the programs that it runs. */
+  /** The version of its programs. */
   readonly version: string
   hasEnded: boolean
 }
 
-/** A machine that a create has chosen. It has begun to run, and nobody else is given it. */
+/** A machine that a create has chosen. It is being thawed, and no other create gets it. */
 export interface ChosenMachine {
   readonly machine: Machine
   readonly kind: ReserveKind
-  /** Rejects when it cannot run. */
+  /** Rejects if it cannot run. */
   readonly awake: Promise<void>
 }
 
 const bootLimitMilliseconds = 60_000
 const defaultSettleMilliseconds = 1_500
-/** Of creates that follow each other closer than that, the last one is waited for. */
+/** Creates at shorter intervals count as one burst, whose last one is waited for. */
 const quietMilliseconds = 300
 const pauseAfterFailureMilliseconds = 30_000
-/** What the answer to a create takes when its machine is claimed. */
+/** The time to respond to a create after its machine is claimed. */
 const answerMilliseconds = 2
 const maxAgeMilliseconds = 60 * 60_000
 
 /**
- * Machines that are started before anybody asks for them: the browser is up, its first page has answered, and all of it
- * is frozen. A row names each that nobody has claimed. Whoever deletes that row has the machine: a create, in the
- * transaction that writes the row of its session, or the reserve itself, which then removes it.
+ * Machines that are started in advance: the browser runs, its first page has loaded, and all of it is frozen. Each
+ * unclaimed machine has a row. Whoever deletes that row owns the machine: a create, in the transaction that inserts the
+ * row of its session, or the reserve itself, which then removes it.
  */
 export class Reserve {
   readonly #options: ReserveOptions
   readonly #ready = new Map<MachineId, ReadyMachine>()
-  /** Those that creates have chosen, and have not claimed yet. */
+  /** Machines that creates have chosen and not claimed yet. */
   readonly #chosen = new Map<MachineId, ReadyMachine>()
   readonly #abort = new AbortController()
   #creates: readonly PastCreate[] = []
   #appMilliseconds: number | undefined
-  /** Those that have started, and are busy for a moment more. */
+  /** Machines that have started and are still busy for a moment. */
   readonly #settling = new Map<MachineId, { readonly kind: ReserveKind; readonly settled: Promise<void> }>()
   #createsUnderWay = 0
   #lastCreateAt = Number.NEGATIVE_INFINITY
@@ -81,7 +81,7 @@ export class Reserve {
   #round: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
   #quiet: NodeJS.Timeout | undefined
-  /** Since the start of this server. */
+  /** Counted since the start of this server. */
   readonly claims = new Map<ReserveKind, number>()
   readonly misses = new Map<ReserveMiss, number>()
   #boots = { count: 0, seconds: 0 }
@@ -94,12 +94,12 @@ export class Reserve {
     return this.#options.config === 'off'
   }
 
-  /** How many machines were started, and for how long that took them together. */
+  /** How many machines were started, and the total time that this took. */
   get boots(): { readonly count: number; readonly seconds: number } {
     return this.#boots
   }
 
-  /** How many machines of each kind wait. */
+  /** The number of ready machines of each kind. */
   get sizes(): Readonly<Record<ReserveKind, number>> {
     const count = (kind: ReserveKind) => [...this.#ready.values()].filter((ready) => ready.kind === kind).length
     return Object.fromEntries(reserveKinds.map((kind) => [kind, count(kind)])) as Record<ReserveKind, number>
@@ -111,17 +111,17 @@ export class Reserve {
     void this.refill()
   }
 
-  /** Removes all of it. */
+  /** Removes all machines. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
     clearTimeout(this.#quiet)
-    this.#abort.abort(new Error('the server stops'))
+    this.#abort.abort(new Error('the server is stopping'))
     await this.#round
     await Promise.all([...this.#settling.values()].map(({ settled }) => settled))
     await Promise.all([...this.#ready.keys(), ...this.#chosen.keys()].map((id) => this.#remove(id)))
   }
 
-  /** A create is under way, until the disposal: the reserve leaves the processor to it. */
+  /** Marks a create as in progress until the disposal. Meanwhile the reserve starts no machines. */
   noteCreate(kind: ReserveKind | undefined): Disposable {
     const now = performance.now()
     if (kind === 'app') this.#appMilliseconds = now
@@ -136,7 +136,10 @@ export class Reserve {
     }
   }
 
-  /** Chooses the oldest machine of the kind, if there is one, and lets it run: it needs a moment, as the database does. */
+  /**
+   * Chooses the oldest machine of the kind, if there is one, and starts to thaw it, in parallel with the database
+   * statement.
+   */
   choose(kind: ReserveKind): ChosenMachine | undefined {
     const [id, ready] = [...this.#ready].find(([, one]) => one.kind === kind) ?? []
     if (!id || !ready || this.#abort.signal.aborted) return undefined
@@ -144,11 +147,11 @@ export class Reserve {
     this.#chosen.set(id, ready)
     const { driver } = this.#options
     const awake = driver.thaw(id)
-    awake.catch(() => {}) // Whoever gives it to a session waits for it.
+    awake.catch(() => {}) // The create that uses it waits for it.
     return { machine: ready.machine, kind, awake }
   }
 
-  /** A machine that is its caller's for good, for what has no session; nothing when there is none that can run. */
+  /** Claims a machine permanently for a caller without a session. Undefined if none can run. */
   async take(kind: ReserveKind): Promise<Machine | undefined> {
     const chosen = this.choose(kind)
     if (!chosen) {
@@ -157,7 +160,7 @@ export class Reserve {
     }
     const { machine, awake } = chosen
     const ready = this.#chosen.get(machine.id)
-    // Somebody may have removed it meanwhile.
+    // It may have been removed meanwhile.
     if (!(await this.#options.store.claim(machine.id))) return undefined
     const runs = await awake.then(
       () => !ready?.hasEnded,
@@ -176,12 +179,15 @@ export class Reserve {
     return undefined
   }
 
-  /** Gives a chosen machine to a session, if nobody has removed it, when the transaction is committed. */
+  /** Claims a chosen machine for a session when the transaction is committed, unless it was removed. */
   claim({ machine }: ChosenMachine, database: Database): Promise<boolean> {
     return this.#options.store.claim(machine.id, database)
   }
 
-  /** The same in one statement, which takes a place and writes the row of the session. Nothing when one of them fails. */
+  /**
+   * Claims it in one statement that also takes a slot and inserts the row of the session. Undefined if one of them
+   * fails.
+   */
   claimFor(
     { machine }: ChosenMachine,
     row: Insertable<SessionTable>,
@@ -190,19 +196,19 @@ export class Reserve {
     return this.#options.store.claimFor({ ...row, machine_id: machine.id }, takesPlace)
   }
 
-  /** The session has the machine for good. When nobody waits for it, it leaves the processor to the answer first. */
+  /** Call after a claim. If nobody waits for the machine, it gets its processor share only after the response. */
   noteClaim({ machine, kind }: ChosenMachine, { isWaitedFor }: { readonly isWaitedFor: boolean }): void {
     this.#chosen.delete(machine.id)
     this.claims.set(kind, (this.claims.get(kind) ?? 0) + 1)
     const raise = () => {
-      // A machine that has gone has no share.
+      // Fails for a machine that is gone.
       this.#options.driver.raisePriority(machine.id).catch((error: Error) => this.#logFailure(error))
     }
     if (isWaitedFor) raise()
     else setTimeout(raise, answerMilliseconds)
   }
 
-  /** No session has come of the create that has chosen the machine, which has done nothing but run. */
+  /** Returns a chosen machine whose create failed. It has done nothing except run. */
   async putBack({ machine, awake }: ChosenMachine): Promise<void> {
     const { id } = machine
     const ready = this.#chosen.get(id)
@@ -223,7 +229,7 @@ export class Reserve {
     if (!this.isOff) this.misses.set(reason, (this.misses.get(reason) ?? 0) + 1)
   }
 
-  /** Gives its room to a create that needs it, and says whether it had any. */
+  /** Removes machines to make room for a create, and returns whether there were any. */
   async giveWay(): Promise<boolean> {
     this.#pausedUntil = performance.now() + pauseAfterFailureMilliseconds
     const settling = [...this.#settling.keys()]
@@ -240,7 +246,7 @@ export class Reserve {
     this.#quiet = setTimeout(() => void this.refill(), quietMilliseconds + 1).unref()
   }
 
-  /** Brings the reserve to the size that it is to have: one start after the other, when no create is under way. */
+  /** Brings the reserve to its target sizes: starts one machine after another while no create is in progress. */
   refill(): Promise<void> {
     this.#round ??= this.#refill()
       .catch((error: Error) => this.#noteFailure(error))
@@ -267,7 +273,7 @@ export class Reserve {
     return isQuiet && now >= this.#pausedUntil && !this.#abort.signal.aborted
   }
 
-  /** A kind of which there are too few; removes those of which there are too many. */
+  /** Returns a kind with too few machines. Removes machines of kinds with too many. */
   async #nextKind(): Promise<ReserveKind | undefined> {
     const { config, driver } = this.#options
     const settling = [...this.#settling.values()].map(({ kind }) => kind)
@@ -293,7 +299,7 @@ export class Reserve {
     }
   }
 
-  /** Resolves when the next one may start: while this one settles. */
+  /** Resolves when the next machine may start, while this one settles. */
   async #boot(kind: ReserveKind, version: string): Promise<void> {
     const { driver, captchas, rehearse, clock } = this.#options
     const id = newId('machine', clock.now())
@@ -317,9 +323,11 @@ export class Reserve {
     }
   }
 
-  /** Resolves with what goes on watching: whoever claims the machine does not ask again whether its browser runs. */
+  /**
+   * Resolves with the watch of the agent, which continues, so that a claim does not have to check the browser again.
+   */
   async #firstPage(ready: ReadyMachine): Promise<AgentWatch | undefined> {
-    // Its agent answers already, and waits for what the browser is launched with.
+    // Its agent has responded, and waits for the inputs of the launch.
     if (isUnlaunched(ready.kind)) return undefined
     const { signal } = this.#abort
     const onGone = () => {
@@ -335,7 +343,10 @@ export class Reserve {
     }
   }
 
-  /** Frozen at once, a claimed machine would first do what it does after its first page, or while its display starts. */
+  /**
+   * If it were frozen immediately, a claimed machine would first do the work that follows its first page or the start
+   * of its display.
+   */
   async #settle(ready: ReadyMachine, begunAt: number): Promise<void> {
     const { driver, store, clock, logger } = this.#options
     const { settleMilliseconds = defaultSettleMilliseconds } = this.#options
@@ -347,7 +358,7 @@ export class Reserve {
     await delay(settleMilliseconds, undefined, { signal: this.#abort.signal })
     await driver.freeze(id)
     await driver.giveWay(id)
-    if (ready.hasEnded) throw new Error('its browser has ended after its first page')
+    if (ready.hasEnded) throw new Error('its browser exited after its first page')
     await this.#openRoute(ready)
     await store.insert(id, kind, clock.now())
     this.#ready.set(id, ready)
@@ -356,7 +367,10 @@ export class Reserve {
     logger.debug({ machineId: id, kind, seconds }, 'a machine of the reserve is ready')
   }
 
-  /** When it is frozen: nothing gets out before there is a session. To change a route takes less than to open one. */
+  /**
+   * Opened when the machine is frozen, so nothing can connect before there is a session. Changing a route is faster
+   * than opening one.
+   */
   async #openRoute({ machine, kind }: ReadyMachine): Promise<void> {
     const { egress, egressLink } = this.#options
     const { id } = machine
@@ -370,7 +384,7 @@ export class Reserve {
     await this.#stop(id).catch((cause: Error) => this.#noteFailure(cause))
   }
 
-  /** Unless somebody has claimed it. Says whether it was removed. */
+  /** Removes it unless it was claimed. Returns whether it was removed. */
   async #remove(id: MachineId): Promise<boolean> {
     if (!(await this.#options.store.remove(id))) return false
     this.#ready.delete(id)
@@ -393,10 +407,10 @@ export class Reserve {
   #logFailure(error: Error): void {
     const { logger } = this.#options
     const reason = error.message
-    // A host that is full has no room for a reserve, and that is no fault.
+    // A full host has no room for a reserve. That is no error.
     if (error instanceof BerthError && error.code === 'capacity_exhausted')
       logger.debug({ reason }, 'no room for the reserve')
-    else logger.warn({ reason }, 'could not fill the reserve; trying again')
+    else logger.warn({ reason }, 'could not fill the reserve; retrying')
   }
 }
 

@@ -9,7 +9,7 @@ import { selectAllowedHosts } from '../create/network-selection.ts'
 import type { SessionEgress } from '../machines/session-egress.ts'
 import type { PlanChange } from './session-change.ts'
 
-/** The new way to select a proxy, and the two old ones. */
+/** The field `proxy` and the two deprecated ones. */
 export interface ProxySelection {
   readonly proxy?: BrowserProxyConfig | undefined
   readonly proxy_id?: string | null | undefined
@@ -21,7 +21,7 @@ type Select = (
   field: string,
 ) => Promise<SelectableProxy>
 
-/** What the fields select; nothing when they leave it as it is. */
+/** The proxy that the fields select. Undefined if they do not change it. */
 export async function selectProxy(
   { proxy, proxy_id, disable_default_proxy }: ProxySelection,
   current: SelectedProxy,
@@ -38,11 +38,11 @@ export async function selectProxy(
 interface EgressChangeOptions {
   readonly proxies: ProxyService
   readonly egress: SessionEgress
-  /** Makes a session what its row says, when nothing else changes it. */
+  /** Applies the session's row to its egress settings, serialised with updates. */
   readonly restore: (id: SessionId) => Promise<void>
 }
 
-/** The part of an update that lets a session leave by another proxy or reach other hosts, without a word to its browser. */
+/** The part of an update that changes the proxy or the permitted hosts of a session. The browser is not involved. */
 export function planEgressChange({ proxies, egress, restore }: EgressChangeOptions): PlanChange {
   return async (session, update) => {
     const { id: sessionId, project_id: projectId, proxy: current } = session
@@ -66,14 +66,14 @@ export function planEgressChange({ proxies, egress, restore }: EgressChangeOptio
       apply: () => egress.change(session, changed),
       revert: () => egress.change(session, {}),
       afterwards: () => {
-        // Of one that was deleted before the row said that the session uses it, nobody has told the session.
+        // If the proxy was deleted before the row of the session was written, the delete did not update this session.
         if (proxy && 'id' in proxy) void proxies.get(projectId, proxy.id).catch(() => restore(sessionId))
       },
     }
   }
 }
 
-/** The network settings with the hosts that are allowed from now on; nothing when that does not change. */
+/** The network settings with the new permitted hosts. Undefined if they do not change. */
 function changedNetwork(
   current: SessionNetwork | null,
   { network, start_url }: Pick<BrowserUpdateRequest, 'network' | 'start_url'>,
@@ -82,7 +82,7 @@ function changedNetwork(
   const wanted = network?.allowed_hosts
   const after = wanted === undefined ? before : (wanted && selectAllowedHosts(wanted)) || undefined
   if (wanted && !before) {
-    const reason = 'only a session that was created with allowed hosts can get others.'
+    const reason = 'can only be changed in a session that was created with allowed hosts.'
     throw new BerthError('field_not_supported', { field: 'network.allowed_hosts', reason })
   }
   if (after) refuseOverlaps(after, others.private_hosts ?? [])

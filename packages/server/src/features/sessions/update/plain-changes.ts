@@ -4,7 +4,7 @@ import { updateTelemetry, withDestination } from '../create/telemetry-selection.
 import type { SessionStore } from '../records/session-store.ts'
 import type { PlanChange, RestoreSession } from './session-change.ts'
 
-/** A name that is taken is refused before anything is done to the browser; of two at once the index lets one through. */
+/** Checks the name before anything is done to the browser. The unique index decides between concurrent updates. */
 export function planName(store: SessionStore): PlanChange {
   return async ({ id, project_id }, { name }) => {
     if (name === undefined || name === null) return undefined
@@ -16,7 +16,7 @@ export function planName(store: SessionStore): PlanChange {
 export const planTags: PlanChange = async (_session, { tags }) =>
   tags ? { columns: { tags: JSON.stringify(tags) } } : undefined
 
-/** What is captured changes before the row says so: events that the caller has just turned off do not follow. */
+/** The capture changes before the row is written, so that events which the caller has just disabled do not follow. */
 export function planTelemetry(telemetry: SessionTelemetry): PlanChange {
   return async ({ id, telemetry: current, otlp_destination_id: destination }, { telemetry: asked }) => {
     const updated = updateTelemetry(current, asked)

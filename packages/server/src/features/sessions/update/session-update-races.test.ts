@@ -82,7 +82,7 @@ test('changes of a refused update to the browser are reverted', async () => {
   const project = await server.project()
   const session = await project.session({ headless: true, viewport: { width: 800, height: 600 } })
   const agent = agentOf(session)
-  // While the browser changes, another session takes the name: the row, which is written last, is refused.
+  // While the browser changes, another session takes the name, so the write of the row, which comes last, fails.
   agent.onResize = async () => {
     agent.onResize = () => {}
     await project.session({ headless: true, name: 'contested' })
@@ -251,7 +251,7 @@ function agentOf({ session_id }: Browser): FakeAgent {
   return server.host.agentOf(session_id as SessionId)
 }
 
-/** Without what differs between two reads, and without what is absent. */
+/** Removes fields that differ between two reads, and absent ones. */
 function steady({ usage: _usage, ...record }: Browser): Omit<Browser, 'usage'> {
   return JSON.parse(JSON.stringify(record))
 }

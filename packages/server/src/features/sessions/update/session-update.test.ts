@@ -16,14 +16,14 @@ const excluded = (...methods: string[]) => ({ control: { cdp: { excluded_methods
 
 interface Rule {
   readonly rule: string
-  /** What the session is created with. */
+  /** The settings with which the session is created. */
   readonly from?: object
   readonly update: object
-  /** Fields of the answer, which is then what every later read says. */
+  /** Fields of the response, and of every later read. */
   readonly to: Record<string, unknown>
 }
 
-/** The rules of an update, a row for each. */
+/** The rules of an update, one row each. */
 const accepted: readonly Rule[] = [
   {
     rule: 'an empty update changes nothing',
@@ -202,7 +202,7 @@ const accepted: readonly Rule[] = [
   },
 ]
 
-/** The fault, and the field that its message names. */
+/** The invalid update, and the field that the error names. */
 const refused: readonly (readonly [rule: string, update: unknown, field: string])[] = [
   ['name: 256 characters', { name: 'n'.repeat(256) }, 'name'],
   ['name: a space', { name: 'a b' }, 'name'],
@@ -323,7 +323,7 @@ function agentOf({ session_id }: Browser): FakeAgent {
   return server.host.agentOf(session_id as SessionId)
 }
 
-/** Without what differs between two reads, and without what is absent. */
+/** Removes fields that differ between two reads, and absent ones. */
 function steady({ usage: _usage, ...record }: Browser): Omit<Browser, 'usage'> {
   return JSON.parse(JSON.stringify(record))
 }

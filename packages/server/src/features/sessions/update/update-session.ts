@@ -12,28 +12,28 @@ import type { PlanChange, RestoreSession, SessionChange } from './session-change
 interface SessionUpdaterOptions {
   readonly store: SessionStore
   readonly resolver: SessionResolver
-  /** In the order in which they are applied: what cannot be taken back comes last. */
+  /** In the order in which they are applied. Changes that cannot be undone come last. */
   readonly plans: readonly PlanChange[]
   readonly restores: readonly RestoreSession[]
-  /** Of one session one update at a time, on whichever server. */
+  /** Serialises the updates of one session on all servers. */
   readonly locks: SessionLocks
-  /** Whose sessions this server updates. */
+  /** Sessions with this driver id belong to this server. */
   readonly driverId: string
   readonly events: LifecycleEvents
   readonly logger: Logger
 }
 
 /**
- * Updates sessions: all of an update or nothing of it, and of one session one update at a time.
+ * Updates sessions: an update is applied completely or not at all, and one session has one update at a time.
  *
- * First every part is checked, then the browser is changed, then the row, by one statement that finds the session only
- * while it is active. Nothing is locked meanwhile: a browser that takes its time, or an agent that never answers, holds
- * up neither a delete nor anybody else's use of the database. Until the row is written it tells what was before, and
- * whatever cuts an update off, the row is what the browser is brought back to.
+ * First every part is checked, then the browser is changed, then the row, by one statement that requires the session to
+ * be active. Meanwhile no database lock is held, so a slow browser or an agent that never responds blocks neither a delete
+ * nor other users of the database. Until the row is written it contains the previous settings, and after an interruption
+ * the browser is restored to the row.
  */
 export class SessionUpdater {
   readonly #options: SessionUpdaterOptions
-  /** Whose browsers may not be what their rows say. */
+  /** Sessions whose browsers may differ from their rows. */
   readonly #unsure = new Set<SessionId>()
 
   constructor(options: SessionUpdaterOptions) {
@@ -46,15 +46,18 @@ export class SessionUpdater {
     return this.#options.locks.run(id, () => this.#update(id, update))
   }
 
-  /** Makes the running session what its row says, in all parts or in these alone. */
+  /** Applies the row to the running session, completely or only these parts. */
   async restore(id: SessionId, restores = this.#options.restores): Promise<void> {
     return this.#options.locks.run(id, () => this.#restore(id, restores))
   }
 
-  /** Restores what was left unsure. Called again and again, for the database or an agent may be away for longer. */
+  /**
+   * Restores the sessions that may differ from their rows. Called periodically, because the database or an agent may be
+   * unavailable for long.
+   */
   async restoreUnsure(): Promise<void> {
     const unsure = [...this.#unsure]
-    // Taken out until it fails again: of one that takes long there must not be a second attempt behind the first.
+    // Removed until it fails again: while an attempt takes long, no second one may start.
     this.#unsure.clear()
     await Promise.all(unsure.map((id) => this.restore(id)))
   }
@@ -68,7 +71,7 @@ export class SessionUpdater {
       if (change) changes.push(change)
     }
     const columns = Object.assign({}, ...changes.map((change) => change.columns))
-    // A part may change the browser alone.
+    // A part may only change the browser.
     const write = Object.keys(columns).length > 0 ? () => store.update(id, columns) : () => this.#getActive(id)
     const updated = await this.#apply(session, changes, write)
     for (const { afterwards } of changes) afterwards?.()
@@ -76,7 +79,7 @@ export class SessionUpdater {
     return updated
   }
 
-  /** Changes the browser, then the row; when one of it fails, what was done to the browser is taken back. */
+  /** Changes the browser, then the row. If one of them fails, undoes the changes of the browser. */
   async #apply(session: Session, changes: readonly SessionChange[], write: () => Promise<Session>): Promise<Session> {
     const applied: SessionChange[] = []
     try {
@@ -87,10 +90,10 @@ export class SessionUpdater {
       }
       return await write()
     } catch (error) {
-      // It was refused, but what failed may have been done half, and a row whose writing broke off may be written.
+      // The failed change may be partially applied, and an interrupted write of the row may have succeeded.
       if (changes.some(({ apply }) => apply)) this.#unsure.add(session.id)
       await this.#revert(session.id, applied)
-      // One that was deleted meanwhile has taken its machine along, and that is not the caller's to puzzle over.
+      // If the session was deleted meanwhile, reports that instead of the consequences.
       await this.#getActive(session.id)
       throw error
     }
@@ -99,7 +102,7 @@ export class SessionUpdater {
   async #revert(id: SessionId, applied: readonly SessionChange[]): Promise<void> {
     for (const { revert } of applied.toReversed()) {
       await revert?.().catch((failure: unknown) =>
-        this.#options.logger.warn({ err: failure, sessionId: id }, 'could not take back a part of a refused update'),
+        this.#options.logger.warn({ err: failure, sessionId: id }, 'could not undo a part of a failed update'),
       )
     }
   }
@@ -111,7 +114,7 @@ export class SessionUpdater {
       if (session) for (const restore of restores) await restore(session)
     } catch (error) {
       this.#unsure.add(id)
-      logger.warn({ err: error, sessionId: id }, 'could not make a browser what its session says; trying again')
+      logger.warn({ err: error, sessionId: id }, 'could not restore a browser to the settings of its session; retrying')
     }
   }
 

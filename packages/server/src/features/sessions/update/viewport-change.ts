@@ -8,7 +8,7 @@ import type { Session } from '../records/session.ts'
 import type { ReplayService } from '../replays/replay-service.ts'
 import type { PlanChange, RestoreSession } from './session-change.ts'
 
-/** An agent waits 15 s for a browser that is starting again. */
+/** An agent waits 15 s for a browser that is restarting. */
 const resizeLimitMilliseconds = 20_000
 
 interface ViewportChangesOptions {
@@ -16,7 +16,7 @@ interface ViewportChangesOptions {
   readonly replays: Pick<ReplayService, 'betweenSegments' | 'isRecording'>
 }
 
-/** Changes the size of a running browser, without a restart. */
+/** Changes the size of a running browser without a restart. */
 export class ViewportChanges {
   readonly #machines: SessionMachines
   readonly #replays: ViewportChangesOptions['replays']
@@ -41,7 +41,7 @@ export class ViewportChanges {
 
   readonly restore: RestoreSession = ({ id, viewport }) => this.#resize(id, viewport, true)
 
-  /** The agent refuses while somebody watches the session, unless it is forced. */
+  /** The agent rejects the change while a live view is open, unless it is forced. */
   async #resize(id: SessionId, viewport: Session['viewport'], force: boolean): Promise<void> {
     const options = { limitMilliseconds: resizeLimitMilliseconds }
     await this.#machines
@@ -49,7 +49,7 @@ export class ViewportChanges {
       .catch((cause: unknown) => {
         if (!(cause instanceof AgentRefusal)) throw cause
         if (cause.code === 'viewport_in_use') throw new BerthError(cause.code, { use: 'a live view is open' })
-        const reason = 'the browser did not take the new size.'
+        const reason = 'the browser did not accept the new size.'
         throw new BerthError('session_update_failed', { reason }, { cause })
       })
   }

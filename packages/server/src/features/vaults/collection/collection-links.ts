@@ -6,14 +6,14 @@ import type { NewCollection, StoredCollection } from '../items/item-store.ts'
 const lifeMilliseconds = 30 * 60 * 1000
 const tokenBytes = 32
 
-/** The path of the form. Its last part is the secret that opens it. */
+/** The path of the form. Its last segment is the secret that grants access. */
 export const collectionPath = '/collect'
 
 export function hashCollectionToken(token: string): Buffer {
   return createHash('sha256').update(token).digest()
 }
 
-/** Makes the links under which people enter values. The database has their tokens only as hashes, and sealed. */
+/** Creates the links with which people enter values. The database stores their tokens only as hashes and encrypted. */
 export class CollectionLinks {
   readonly #secrets: ProjectSecrets
 

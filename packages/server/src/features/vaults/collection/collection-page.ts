@@ -17,7 +17,7 @@ button { margin-top: 1.5rem; width: 100%; min-height: 2.75rem; font: inherit; fo
 .fault::before { content: "\\26A0\\A0" }
 `
 
-/** A page that runs nothing, loads nothing, sends its form to where it came from and is in no frame. */
+/** The page runs no scripts, loads nothing, submits only to its own origin, and cannot be embedded. */
 export const collectionPageHeaders = {
   'content-type': 'text/html; charset=utf-8',
   'content-security-policy': [
@@ -37,7 +37,7 @@ export const collectionPageHeaders = {
 
 const maxTitleLength = 120
 
-/** The form, with what is wrong with the last submission. What was entered is not written into the page again. */
+/** The form, with the faults of the last submission. Entered values are not written to the page again. */
 export function formPage({ description, fields }: CollectionForm, faults: FormFaults = new Map()): string {
   const isTitle = description !== null && description.length <= maxTitleLength && !description.includes('\n')
   const title = isTitle ? description : 'Enter your login'

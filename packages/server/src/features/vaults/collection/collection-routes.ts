@@ -8,7 +8,7 @@ import type { CollectionService } from './collection-service.ts'
 const maxFormBytes = 512 * 1024
 const formMilliseconds = 30_000
 
-/** The page where a person enters the values of an item. Its address opens it, without a key. */
+/** The page where a person enters the values of an item. Its address grants access without a key. */
 export function mountCollectionRoutes(
   app: FastifyInstance,
   { collections }: { readonly collections: CollectionService },
@@ -40,11 +40,11 @@ function send(reply: FastifyReply, status: number, html: string): FastifyReply {
   return reply.code(status).headers(collectionPageHeaders).send(html)
 }
 
-/** Undefined when it is too long. The rest of it is read and dropped, so that the answer arrives. */
+/** Undefined if it is too long. The rest is read and discarded, so that the client receives the response. */
 async function readForm({ raw, headers }: FastifyRequest): Promise<ReadonlyMap<string, string> | undefined> {
   const type = String(headers['content-type'] ?? '').split(';', 1)[0]
   if (type?.trim().toLowerCase() !== 'application/x-www-form-urlencoded') {
-    throw new BerthError('unsupported_media_type', { reason: 'The body must be that of a form.' })
+    throw new BerthError('unsupported_media_type', { reason: 'The body must be a form.' })
   }
   const chunks: Buffer[] = []
   let length = 0

@@ -21,13 +21,13 @@ export interface FormField extends ItemField {
   readonly hasValue: boolean
 }
 
-/** What a person sees: never a value. */
+/** What a person sees. Contains no values. */
 export interface CollectionForm {
   readonly description: string | null
   readonly fields: readonly FormField[]
 }
 
-/** What is wrong with a submission, by the name of the field; the empty name stands for all of it. */
+/** The faults of a submission, by field name. The empty name is for the whole submission. */
 export type FormFaults = ReadonlyMap<string, string>
 
 export type Submission =
@@ -35,7 +35,7 @@ export type Submission =
   | { readonly outcome: 'gone' }
   | { readonly outcome: 'refused'; readonly form: CollectionForm; readonly faults: FormFaults }
 
-/** Lets whoever has a link enter the values of one item, once. */
+/** Lets the holder of a link enter the values of one item, once. */
 export class CollectionService {
   readonly #options: CollectionServiceOptions
 
@@ -43,13 +43,15 @@ export class CollectionService {
     this.#options = options
   }
 
-  /** Undefined when the link is not valid, or not any more. */
+  /** Undefined if the link is invalid or expired. */
   async open(token: string): Promise<CollectionForm | undefined> {
     const found = await this.#find(token)
     return found && formOf(found, await this.#options.secrets.open(found.project_id, found))
   }
 
-  /** Stores what was entered. An empty field keeps the value that it has. Of two submissions of one link, one succeeds. */
+  /**
+   * Stores the entered values. An empty field keeps its current value. Of two submissions of one link, one succeeds.
+   */
   async submit(token: string, entered: ReadonlyMap<string, string>): Promise<Submission> {
     const { store, secrets, changes, clock } = this.#options
     const item = await this.#find(token)
@@ -84,7 +86,7 @@ export class CollectionService {
   }
 }
 
-/** Secrets for one-time codes are not collected. */
+/** TOTP secrets are not collected. */
 function formOf({ description, fields }: StoredItem, values: ReadonlyMap<string, string>): CollectionForm {
   const shown = fields.filter(({ type }) => type !== 'totp')
   return { description, fields: shown.map((field) => ({ ...field, hasValue: values.has(field.name) })) }

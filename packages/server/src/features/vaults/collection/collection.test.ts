@@ -30,7 +30,7 @@ async function pendingItem(): Promise<{ project: TestProject; item: VaultItem; u
 
 const read = async (project: TestProject) => (await project.call<VaultItem>('GET', path)).body
 
-/** Like a browser that sends the form. */
+/** Sends the form like a browser. */
 async function submit(url: string, values: Record<string, string>) {
   const response = await fetch(url, { method: 'POST', body: new URLSearchParams(values) })
   return { status: response.status, headers: response.headers, text: await response.text() }

@@ -15,7 +15,7 @@ const algorithm = 'ECDH-ES'
 const encryption = 'A256GCM'
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** Makes the keys of vaults, and decrypts what clients have encrypted for them. */
+/** Creates the keys of vaults, and decrypts values that clients have encrypted with them. */
 export class VaultKeys {
   readonly #secrets: ProjectSecrets
 
@@ -54,7 +54,7 @@ export class VaultKeys {
       })
       return utf8.decode(plaintext)
     } catch {
-      // The cause may quote what was sent.
+      // The cause may quote the submitted value.
       throw malformed(field, 'cannot be decrypted to a text')
     }
   }

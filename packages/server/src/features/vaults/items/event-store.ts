@@ -3,7 +3,7 @@ import { type Selectable, sql } from 'kysely'
 import type { Database } from '../../../database/database.ts'
 import type { VaultItemEventTable } from '../../../database/tables.ts'
 
-/** Of each item. Older ones are forgotten. */
+/** The limit for each item. Older events are removed. */
 const maxEvents = 1000
 const maxEventsOfAnswer = 200
 
@@ -25,7 +25,7 @@ export type EventName =
   | 'webmcp.unknown'
   | 'webmcp.denied'
 
-/** What happened, without any value. */
+/** An event of an item. Contains no values. */
 export interface NewEvent {
   readonly name: EventName
   readonly at: Date
@@ -33,7 +33,7 @@ export interface NewEvent {
   readonly data?: Readonly<Record<string, string | number | readonly string[]>>
 }
 
-/** Appends an event. The transaction has to hold the lock of the item's row. */
+/** Appends an event. The transaction must hold the lock of the item's row. */
 export async function appendEvent(database: Database, itemId: VaultItemId, event: NewEvent): Promise<void> {
   const { name, at, browserId, data } = event
   await database
@@ -81,7 +81,7 @@ export class EventStore {
     })
   }
 
-  /** Oldest first; undefined when the item has no event `after`. */
+  /** Oldest first. Undefined if the item has no event `after`. */
   async list(itemId: VaultItemId, after: string | undefined): Promise<readonly StoredEvent[] | undefined> {
     const position = after === undefined ? 0 : await this.#positionOf(itemId, after)
     if (position === undefined) return undefined

@@ -1,6 +1,6 @@
 import { Changes } from '@berth/runtime/async/changes.ts'
 
-/** Other servers change items too, and say nothing to this one. */
+/** Other servers also change items, without a notification. */
 const pollMilliseconds = 1_000
 
 interface WaitOptions {
@@ -22,7 +22,7 @@ export class ItemChanges {
     this.#closed.abort()
   }
 
-  /** Reads until there is an answer, or the time is over. */
+  /** Polls until there is a result or the time is over. */
   async wait<Answer>(read: () => Promise<Answer | undefined>, { seconds, signal }: WaitOptions) {
     const end = performance.now() + seconds * 1000
     const over = AbortSignal.any([signal, this.#closed.signal])

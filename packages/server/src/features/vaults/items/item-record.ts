@@ -52,7 +52,7 @@ export function itemRecord({ item, values, link, managed }: OpenItem, publicUrl:
   }
 }
 
-/** Of an item that stands for the credential of a connection. */
+/** The record of an item that uses the credential of a connection. */
 function managedRecord(item: StoredItem, managed: ManagedLogin): VaultItem {
   const fields = Object.fromEntries(item.fields.map(({ name, type }) => [name, { type }]))
   return {
@@ -77,7 +77,7 @@ function managedRecord(item: StoredItem, managed: ManagedLogin): VaultItem {
   }
 }
 
-/** As lists tell it: without the fields of a connection's credential. */
+/** The form in lists: without the fields of a connection's credential. */
 export function listedItem(opened: OpenItem, publicUrl: string): VaultItem {
   const record = itemRecord(opened, publicUrl)
   if (record.state.provider !== 'managed_auth') return record

@@ -4,7 +4,7 @@ import type { ItemField } from '@berth/contract/vaults/item-field.ts'
 import type { ProjectSecrets } from '../../../secrets/project-secrets.ts'
 import type { StoredItem } from './item-store.ts'
 
-/** The values of an item by the names of its fields. */
+/** The values of an item by field name. */
 export type ItemValues = ReadonlyMap<string, string>
 
 export interface ItemSpec {
@@ -13,7 +13,7 @@ export interface ItemSpec {
   readonly allowedDomains: readonly string[] | null
 }
 
-/** Seals and opens what an item hides. */
+/** Encrypts and decrypts the secrets of an item. */
 export class ItemSecrets {
   readonly #secrets: ProjectSecrets
 
@@ -29,7 +29,7 @@ export class ItemSecrets {
     return new Map(JSON.parse(await this.#secrets.unseal(projectId, sealed_values, `values of vault item ${id}`)))
   }
 
-  /** A hash alone would let readers of the database try passwords. */
+  /** Encrypted, because with a plain hash, readers of the database could test guesses of passwords. */
   async sealDigest(projectId: ProjectId, id: VaultItemId, digest: string): Promise<Buffer> {
     return this.#secrets.seal(projectId, digest, `spec of vault item ${id}`)
   }
@@ -39,7 +39,7 @@ export class ItemSecrets {
   }
 }
 
-/** The same for two requests that create the same item. Of encrypted values, what they contain counts. */
+/** Equal for two requests that create the same item. Encrypted values are compared by their plain text. */
 export function digestOf({ description, fields, allowedDomains }: ItemSpec, values: ItemValues): string {
   const definitions = fields.map(({ name, type, required, sensitive, label }) => [
     ...[name, type, required, sensitive, label ?? null],

@@ -39,14 +39,14 @@ export interface NamedItem {
   readonly key: string
 }
 
-/** An item with what it hides. */
+/** An item with its decrypted values. */
 export interface OpenItem {
   readonly vault: StoredVault
   readonly item: StoredItem
   readonly values: ItemValues
-  /** Where a person enters the values, while that is possible. */
+  /** The link with which a person can enter the values, while that is possible. */
   readonly link: { readonly token: string; readonly expiresAt: Date } | undefined
-  /** Of an item that stands for a connection. */
+  /** Set for an item that uses the credential of a connection. */
   readonly managed?: ManagedLogin
 }
 
@@ -55,7 +55,7 @@ interface Wait {
   readonly signal: AbortSignal
 }
 
-/** The rules of items. Values leave this class only for whoever fills them in, and where their field is not sensitive. */
+/** The rules of items. Values leave this class only for filling them in, or if their field is not sensitive. */
 export class ItemService {
   readonly #options: ItemServiceOptions
 
@@ -63,7 +63,7 @@ export class ItemService {
     this.#options = options
   }
 
-  /** Creates the item. The same request finds the same item again, whatever has become of it. */
+  /** Creates the item. The same request finds the same item again, whatever has changed since. */
   async upsert({ projectId, vault: idOrName, key }: NamedItem, request: VaultItemRequest): Promise<OpenItem> {
     const { vaults, store, secrets, keys, links, changes, clock } = this.#options
     const vault = await vaults.get(projectId, idOrName)
@@ -100,7 +100,7 @@ export class ItemService {
     return this.#opened(vault, found)
   }
 
-  /** Only a new item needs a credential: one that is there may have lost it. */
+  /** Only a new item requires a credential. An existing one may have lost it. */
   async #upsertManaged(vault: StoredVault, key: string, input: ManagedAuthSpecInput): Promise<OpenItem> {
     const { store, secrets, changes, findManagedLogin, clock } = this.#options
     const { connection_id: connectionId, description = '' } = input
@@ -142,7 +142,10 @@ export class ItemService {
     return opened
   }
 
-  /** Renews the link of an item that waits for its values. Waits for another version or status of the item, if asked to. */
+  /**
+   * Renews the link of an item whose values are not collected yet. With `wait`, waits for another version or status of
+   * the item.
+   */
   async get(named: NamedItem, wait?: Wait): Promise<OpenItem> {
     const first = await this.#find(named)
     if (!wait || wait.seconds === 0) return this.#withLink(first)
@@ -160,16 +163,16 @@ export class ItemService {
     const refuse = (reason: string) => new BerthError('vault_item_changed', { reason })
     if (request.type !== 'credential') throw refuse('type: the item is a credential.')
     if (item.connection_id !== null)
-      throw refuse('spec: the values are those of the connection. Change its credential.')
+      throw refuse('spec: the values belong to the connection. Change its credential instead.')
     const { version, expected_item_id: expected } = request
     if (expected !== undefined && expected !== item.id) throw refuse('expected_item_id: the item has another id.')
-    if (version !== item.version) throw refuse(`version: the item has version ${item.version} by now.`)
+    if (version !== item.version) throw refuse(`version: the item now has version ${item.version}.`)
     const written = await this.#write(vault, item, request.spec)
     if (!written) throw refuse('version: the item was changed or deleted meanwhile.')
     return written
   }
 
-  /** Undefined when the version is not the newest any more. */
+  /** Undefined if the version is not the newest one any more. */
   async #write(vault: StoredVault, item: StoredItem, spec: CredentialUpdateSpec): Promise<OpenItem | undefined> {
     const { store, secrets, keys, links, changes, clock } = this.#options
     const now = clock.now()
@@ -201,7 +204,7 @@ export class ItemService {
     changes.notify()
   }
 
-  /** A link for the item: that which it has, or a new one. */
+  /** Returns the item with its current link or a new one. */
   async requestCollection(named: NamedItem): Promise<OpenItem> {
     return this.#renewed(await this.#find(named))
   }
@@ -278,11 +281,11 @@ function refusalOf(connection: string, reason: string): BerthError {
   return new BerthError('auth_connection_not_usable', { reason: sentence })
 }
 
-/** Refuses what needs a service that berth does not have. */
+/** Rejects types that need a service which berth does not have. */
 function servedSpecOf(request: VaultItemRequest): KernelSpecInput | ManagedAuthSpecInput {
   if (request.type !== 'credential') {
     if (request.type !== 'credential_account') {
-      const reason = `type: a ${request.type} needs a payment service, and this berth has none.`
+      const reason = `type: a ${request.type} needs a payment service, which this version of berth does not have.`
       throw new BerthError('insufficient_plan', { reason })
     }
     const reason = '1Password accounts need its service for access requests, which its client libraries do not offer.'

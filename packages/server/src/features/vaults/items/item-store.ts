@@ -13,13 +13,13 @@ export interface ItemWithCollection {
   readonly collection: StoredCollection | undefined
 }
 
-/** A link to enter values, before it is given to an item. */
+/** A new link for entering values, before it belongs to an item. */
 export type NewCollection = Omit<StoredCollection, 'item_id'>
 
-/** Of two listings one would be too long: all items of a vault are listed at once. */
+/** Limited because all items of a vault are listed together. */
 export const maxItemsOfVault = 200
 
-/** Items and their links. What changes an item locks its row first and records an event. */
+/** Items and their links. Every change of an item first locks its row, and records an event. */
 export class ItemStore {
   readonly #database: Database
 
@@ -81,7 +81,7 @@ export class ItemStore {
   }
 
   /**
-   * Changes the version that was read, and replaces its link. Undefined when the item was changed or deleted meanwhile:
+   * Changes the version that was read, and replaces its link. Undefined if the item was changed or deleted meanwhile:
    * the condition decides between concurrent changes.
    */
   async change(
@@ -104,7 +104,7 @@ export class ItemStore {
     })
   }
 
-  /** The link of the item, if it is valid, or else the given one. Concurrent calls return the same. */
+  /** Returns the item's link if it is valid, otherwise stores the given one. Concurrent calls return the same link. */
   async renewCollection(
     id: VaultItemId,
     collection: NewCollection,
@@ -125,7 +125,7 @@ export class ItemStore {
     })
   }
 
-  /** The item that a link is for, while the link is valid. */
+  /** The item of a link, while the link is valid. */
   async findByToken(tokenHash: Buffer, now: Date) {
     return this.#database
       .selectFrom('vault_collections')

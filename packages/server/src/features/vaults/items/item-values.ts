@@ -5,7 +5,7 @@ import type { VaultKeys } from '../encryption/vault-keys.ts'
 import type { StoredVault } from '../vault-store.ts'
 import type { ItemValues } from './item-secrets.ts'
 
-/** All values of an item together, so that a list of items stays small. */
+/** The limit of all values of an item together, so that a list of items stays small. */
 const maxTotalBytes = 128 * 1024
 
 interface GivenValue {
@@ -13,7 +13,7 @@ interface GivenValue {
   readonly encrypted_value?: string | undefined
 }
 
-/** Returns the plain value. `place` is that of the field in the request. */
+/** Returns the plain value. `place` is the path of the field in the request. */
 export async function plainValue(
   { type }: ItemField,
   { value, encrypted_value }: GivenValue,
@@ -27,7 +27,7 @@ export async function plainValue(
   return plain
 }
 
-/** What JSON bodies are checked for when they arrive. */
+/** The same checks as for JSON bodies, because encrypted values are not checked on arrival. */
 function textRule(text: string): string | undefined {
   return text.includes('\0') ? 'must not contain a NUL character' : undefined
 }
@@ -39,7 +39,7 @@ export interface ValueChangeOptions {
   readonly vault: StoredVault
 }
 
-/** Applies an update to the values. Null and the empty text remove a value. */
+/** Applies an update to the values. Null and an empty text remove a value. */
 export async function changedValues(
   changes: NonNullable<CredentialUpdateSpec['fields']>,
   { fields, before, keys, vault }: ValueChangeOptions,
@@ -76,7 +76,7 @@ export function changedFields(
   const fields = before.filter(({ name }) => !removed.includes(name))
   for (const [index, { name, type, required, sensitive, label }] of added.entries()) {
     if (fields.some((field) => field.name === name))
-      throw refuse(`add_fields.${index}.name`, 'the item has such a field')
+      throw refuse(`add_fields.${index}.name`, 'the item already has such a field')
     fields.push({ name, type, required, sensitive, ...(label !== undefined && { label }) })
   }
   if (fields.length === 0) throw refuse('remove_fields', 'an item has at least 1 field')
@@ -92,7 +92,7 @@ export function checkTotal(values: ItemValues): void {
   })
 }
 
-/** A secret for one-time codes cannot be collected, so its absence keeps no item from being ready. */
+/** A TOTP secret cannot be collected, so an item without it can still be ready. */
 export function statusOf(fields: readonly ItemField[], values: ItemValues): VaultItemStatus {
   const isMissing = ({ name, type, required }: ItemField) => required && type !== 'totp' && !values.has(name)
   return fields.some(isMissing) ? 'pending_collection' : 'ready'

@@ -42,7 +42,7 @@ const put = (project: TestProject, spec: unknown = login, key = 'login') =>
 const patch = (project: TestProject, version: number, spec: object, rest: object = {}) =>
   project.call<Answer>('PATCH', path, { type: 'credential', version, spec, ...rest })
 
-/** Reads the values like a fill of the service. */
+/** Reads the values like a fill operation. */
 async function storedValues(project: TestProject): Promise<Record<string, string>> {
   const { values } = await server.services.vaultItems.get({ projectId: project.id, vault: 'v', key: 'login' })
   return Object.fromEntries(values)
@@ -198,7 +198,7 @@ test('values that were encrypted for the vault are stored, and those for another
   const made = await put(project, await spec('1234'))
   assert.equal(made.status, 200, JSON.stringify(made.body))
   assert.deepEqual(await storedValues(project), { pin: '1234' })
-  // Each encryption of a value is another text.
+  // Each encryption of the same value is a different text.
   assert.deepEqual((await put(project, await spec('1234'))).body, made.body)
   assert.equal((await put(project, await spec('9999'))).status, 409)
   const changed = await patch(project, 1, { fields: { pin: { encrypted_value: await encrypted('5678', key) } } })
@@ -239,7 +239,7 @@ test('an update replaces, keeps and clears values, and has to know the newest ve
     password: 'new',
     code: 'GEZDGNBVGY3TQOJQ',
   })
-  // What it was created with still finds it, and resets nothing.
+  // The original request still finds it, and resets nothing.
   assert.equal((await put(project)).body.version, 2)
 
   for (const [status, code, version, spec, rest] of [
@@ -395,7 +395,7 @@ test('whoever waits for an item gets it when it changes', async () => {
     patch(project, 1, { fields: { password: { value: 'x' } } }),
   ])
 
-  // The wait may have begun behind the change.
+  // The wait may have started after the change.
   assert.equal(waited.body.version, 2, JSON.stringify(waited.body))
 })
 

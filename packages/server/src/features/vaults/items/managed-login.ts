@@ -4,13 +4,13 @@ import type { TotpCode } from '../../../secrets/totp.ts'
 import type { ItemValues } from './item-secrets.ts'
 import type { StoredItem } from './item-store.ts'
 
-/** The saved credential of a connection, or why there is none to fill in. */
+/** The saved credential of a connection, or the reason why there is none. */
 export type ManagedLogin =
   | {
       readonly status: 'ready'
       readonly values: ItemValues
       readonly totp: ((at: Date) => TotpCode) | undefined
-      /** Hosts where the values may be filled in. Null where the connection names none. */
+      /** Hosts where the values may be filled in. Null if the connection has no list. */
       readonly allowedDomains: readonly string[] | null
     }
   | {
@@ -18,14 +18,14 @@ export type ManagedLogin =
       readonly reason: 'connection_not_found' | 'no_credential' | 'external_credential'
     }
 
-/** Reads the login of a connection of managed auth, as it is now. */
+/** Reads the current login of a managed auth connection. */
 export type FindManagedLogin = (projectId: ProjectId, connectionId: string) => Promise<ManagedLogin>
 
-/** The name of the field that fills in codes. The secret that they are computed from is no field. */
+/** The name of the field for one-time codes. Their secret is not a field. */
 export const codeField = 'totp'
 const secretName = 'totp_secret'
 
-/** An item with the fields and values that its connection gives it. */
+/** An item with the fields and values of its connection. */
 export function itemOf(
   item: StoredItem,
   login: ManagedLogin,
@@ -36,7 +36,7 @@ export function itemOf(
   const values = new Map([...stored].filter(([name]) => name !== secretName && !(totp && name === codeField)))
   const fields = [...values].map(([name, value]) => fieldOf(name, typeOf(name, value)))
   if (totp) {
-    // What stands for it is computed when it is filled in.
+    // The value is computed when it is filled in.
     values.set(codeField, '')
     fields.push(fieldOf(codeField, 'totp'))
   }

@@ -2,7 +2,7 @@ import { BerthError } from '@berth/contract/errors.ts'
 
 type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json }
 
-/** Returns the input with a text in place of each null that a pointer names. */
+/** Returns the input with the nulls at the pointers replaced by the texts. */
 export function bindValues(
   input: Readonly<Record<string, unknown>>,
   pointers: readonly string[],
@@ -14,7 +14,7 @@ export function bindValues(
     const last = steps.pop() as string
     const parent = steps.reduce<unknown>(memberOf, bound)
     if (memberOf(parent, last) !== null) {
-      const reason = `bindings.${index}.input_path: must point to a null in input that no other binding names.`
+      const reason = `bindings.${index}.input_path: must point to a null in input that no other binding uses.`
       throw new BerthError('invalid_input', { reason })
     }
     const container = parent as Record<string, unknown>
@@ -34,7 +34,7 @@ function memberOf(container: unknown, name: string): unknown {
 
 const hidden = '[hidden]'
 
-/** Removes the texts from what a page has answered: it was given them, and whoever called it was not. */
+/** Removes the texts from the response of a page: the page received them, but its caller must not. */
 export function withoutTexts(answer: unknown, texts: readonly string[]): unknown {
   const spellings = texts
     .flatMap((text) => [text, encodeURIComponent(text), JSON.stringify(text).slice(1, -1)])

@@ -1,14 +1,14 @@
 import { getDomain } from 'tldts'
 
 export interface Destination {
-  /** The hosts that the item names. Null where it names none. */
+  /** The permitted hosts of the item. Null if it has no list. */
   readonly allowedDomains: readonly string[] | null
   readonly pageUrl: string
-  /** Of the documents of the elements. */
+  /** The origins of the elements' documents. */
   readonly origins: readonly string[]
 }
 
-/** Why values may not go there, or undefined when they may. */
+/** Why values must not be filled in there. Undefined if they may be. */
 export function denialOf({ allowedDomains, pageUrl, origins }: Destination): string | undefined {
   const page = webUrl(pageUrl)
   if (!page) return 'the page is not a web page'
@@ -41,7 +41,7 @@ function isWithin(host: string, domain: string): boolean {
   return host === domain || host.endsWith(`.${domain}`)
 }
 
-/** As browsers write it: names of other scripts in their ASCII form. */
+/** In the spelling of browsers: international names in their ASCII form. */
 function hostOf(domain: string): string {
   const url = `http://${domain}`
   return URL.canParse(url) ? new URL(url).hostname : domain

@@ -18,9 +18,9 @@ import type { LinkedSessions } from './linked-sessions.ts'
 import { eventOf, type OperationStore } from './operation-store.ts'
 import { sealFor } from './seal-for.ts'
 
-/** Beyond the time that the caller gives the page. */
+/** Added to the time that the caller permits for the page. */
 const commandMilliseconds = 15_000
-/** How long a fill waits for another one of the same browser. */
+/** How long a fill waits for another one in the same browser. */
 const turnMilliseconds = 15_000
 const turnPauseMilliseconds = 250
 
@@ -39,9 +39,9 @@ interface Fill {
 }
 
 /**
- * Fills values of an item into a page, in two steps. First the machine finds the elements, without any value. Then the
- * server decides whether the values may go where these are, and only then sends them. What it sent and heard nothing of
- * has an unknown outcome.
+ * Fills values of an item into a page, in two steps. First the machine finds the elements, without any values. Then the
+ * server checks whether the values may be filled in there, and only then sends them. If it gets no response, the
+ * outcome is unknown.
  */
 export class FillOperation {
   readonly #options: FillOperationOptions
@@ -78,7 +78,7 @@ export class FillOperation {
       await this.#end(fill, 'failed', [], { name: 'fill.denied' })
       throw new BerthError('destination_denied', { reason })
     }
-    // Read again: the page may have taken long, and the item may have been changed or deleted meanwhile.
+    // Read again: finding the elements may take long, and the item may have been changed or deleted meanwhile.
     const texts = use.textsOf(await use.openFor(named, 'fill', request.fields, 'fields'), request.fields)
     const sealed = await sealFor(sessions, fill.sessionId, texts)
     if (!(await operations.beginWriting(fill.id))) throw new BerthError('vault_fill_under_way')
@@ -95,7 +95,7 @@ export class FillOperation {
     })
   }
 
-  /** Does not end when the caller leaves: a form would be left half filled. */
+  /** Continues when the caller disconnects, because a form must not be left half filled. */
   async #write({ sessionId }: Fill, fillId: string, sealed: Sealed, timeoutMilliseconds: number) {
     const body = { fill_id: fillId, sealed_values: sealed, timeout_ms: timeoutMilliseconds }
     const options = { limitMilliseconds: timeoutMilliseconds + commandMilliseconds }
@@ -125,7 +125,7 @@ export class FillOperation {
     await this.#options.operations.end(itemId, id, { state, fields, event })
   }
 
-  /** Waits until no other fill of the browser is under way. */
+  /** Waits until no other fill of the browser is in progress. */
   async #takeTurn({ item }: OpenItem, sessionId: SessionId, request: FillRequest, signal: AbortSignal): Promise<Fill> {
     const { operations, clock } = this.#options
     const end = performance.now() + turnMilliseconds
@@ -153,7 +153,7 @@ export class FillOperation {
 
 type Found = Extract<FindFormFieldsReply, { outcome: 'found' }>
 
-/** The elements, or the outcome of a fill whose elements are not there. */
+/** The elements, or the result of a fill whose elements do not exist. */
 function foundOf(reply: FindFormFieldsReply, request: FillRequest): Found | Omit<FillResult, 'type'> {
   switch (reply.outcome) {
     case 'no_page':

@@ -16,7 +16,7 @@ interface RequestedField {
   readonly format?: string | undefined
 }
 
-/** What every operation that takes values out of an item checks first. */
+/** The common checks of all operations that use values of an item. */
 export class ItemUse {
   readonly #options: ItemUseOptions
 
@@ -24,7 +24,7 @@ export class ItemUse {
     this.#options = options
   }
 
-  /** The item, if it offers the operation and has a value for each field. */
+  /** The item, if it supports the operation and has a value for each field. */
   async openFor(named: NamedItem, type: string, fields: readonly RequestedField[], list: string): Promise<OpenItem> {
     const opened = await this.#options.items.get(named)
     const isOffered = !opened.managed || type === 'fill'
@@ -46,7 +46,7 @@ export class ItemUse {
     return session
   }
 
-  /** The texts to write at this moment. Of a secret for one-time codes that is a code, and never the secret. */
+  /** The texts to write now. For a TOTP secret, that is a code, never the secret. */
   textsOf({ item, values, managed }: OpenItem, fields: readonly RequestedField[]): readonly string[] {
     const now = this.#options.clock.now()
     return fields.map(({ field }) => {

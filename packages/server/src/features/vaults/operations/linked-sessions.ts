@@ -4,9 +4,9 @@ import type { z } from 'zod'
 import type { CommandOptions } from '../../../agent-link/command-agent.ts'
 import type { LinkedVault } from '../vault.ts'
 
-/** What filling takes of sessions. */
+/** The operations on sessions that fills need. */
 export interface LinkedSessions {
-  /** The active session of the project with this id or name, and the vaults that it was created with. */
+  /** The active session of the project with this id or name, and its linked vaults. */
   find(
     projectId: ProjectId,
     idOrName: string,

@@ -1,8 +1,8 @@
 export type VaultOperationState = 'preparing' | 'writing' | 'completed' | 'failed' | 'unknown'
 
 /**
- * - `preparing`: nothing has left the server yet. Whoever dies here leaves a failed operation.
- * - `writing`: the values were sent to the machine. Whoever dies here leaves one of which nobody knows the outcome.
+ * - `preparing`: nothing has left the server yet. After a crash, the operation has failed.
+ * - `writing`: the values were sent to the machine. After a crash, the outcome is unknown.
  * - `completed`, `failed`, `unknown`: ended.
  */
 export const operationTransitions: Readonly<Record<VaultOperationState, readonly VaultOperationState[]>> = {
@@ -13,11 +13,11 @@ export const operationTransitions: Readonly<Record<VaultOperationState, readonly
   unknown: [],
 }
 
-/** The states from which an operation may get there. */
+/** The states that may precede `next`. */
 export function statesBefore(next: VaultOperationState): readonly VaultOperationState[] {
   const states = Object.keys(operationTransitions) as VaultOperationState[]
   return states.filter((state) => operationTransitions[state].includes(next))
 }
 
-/** States of operations that somebody performs. */
+/** States of operations in progress. */
 export const statesUnderWay = ['preparing', 'writing'] as const satisfies readonly VaultOperationState[]

@@ -6,7 +6,7 @@ import type { VaultOperationTable } from '../../../database/tables.ts'
 import { appendEvent, type EventName, type NewEvent } from '../items/event-store.ts'
 import { statesBefore, statesUnderWay, type VaultOperationState } from './operation-state.ts'
 
-/** Ended operations are kept that long. What happened is also an event of the item. */
+/** How long ended operations are kept. The events of the item also show their outcome. */
 const keptMilliseconds = 24 * 60 * 60 * 1000
 
 export type StoredOperation = Selectable<VaultOperationTable>
@@ -23,13 +23,13 @@ interface NewOperation {
 
 interface OperationEnd {
   readonly state: VaultOperationState
-  /** The state that it leaves, where it is known. */
+  /** The previous state, if it is known. */
   readonly from?: VaultOperationState
   readonly fields?: readonly FilledField[]
   readonly event: NewEvent
 }
 
-/** Operations and their states. Each change of a state is one statement that names the states that it may leave. */
+/** Operations and their states. Each change of a state is one statement that names the permitted previous states. */
 export class OperationStore {
   readonly #database: Database
 
@@ -37,7 +37,7 @@ export class OperationStore {
     this.#database = database
   }
 
-  /** Undefined when the item is gone, or another fill of the browser is under way: the unique index decides. */
+  /** Undefined if the item is gone or another fill of the browser is in progress: the unique index decides. */
   async begin(operation: NewOperation): Promise<VaultOperationId | undefined> {
     const { itemId, sessionId, type, now, heldUntil, event } = operation
     for (const lost of await this.#itemsWithLost(sessionId, now)) await this.settleLost(lost, now)
@@ -61,7 +61,7 @@ export class OperationStore {
     })
   }
 
-  /** Whether the operation may send values now: it has to be under way, and its item to exist. */
+  /** Whether the operation may send values now: it must be in progress, and its item must exist. */
   async beginWriting(id: VaultOperationId): Promise<boolean> {
     const writing = await this.#database
       .updateTable('vault_operations')
@@ -73,7 +73,7 @@ export class OperationStore {
     return writing !== undefined
   }
 
-  /** Does nothing when the operation has ended, or its item is gone. */
+  /** Does nothing if the operation has ended or its item is gone. */
   async end(itemId: VaultItemId, id: VaultOperationId, { state, from, fields, event }: OperationEnd): Promise<void> {
     await this.#withItem(itemId, async (database) => {
       const ended = await database
@@ -93,7 +93,7 @@ export class OperationStore {
     })
   }
 
-  /** Ends the operations of the item that nobody performs any more. */
+  /** Ends the operations of the item whose server is gone. */
   async settleLost(itemId: VaultItemId, now: Date): Promise<void> {
     const lost = await this.#database
       .selectFrom('vault_operations')
@@ -105,7 +105,7 @@ export class OperationStore {
     for (const { id } of lost) await this.giveUp(itemId, id, now)
   }
 
-  /** Ends an operation that broke off: it has failed, or its outcome is unknown if values were on their way. */
+  /** Ends an interrupted operation: it has failed, or its outcome is unknown if values were sent. */
   async giveUp(itemId: VaultItemId, id: VaultOperationId, now: Date): Promise<void> {
     const operation = await this.#database
       .selectFrom('vault_operations')
@@ -133,7 +133,7 @@ export class OperationStore {
     return rows.map(({ item_id }) => item_id)
   }
 
-  /** Events of an item need the lock of its row. Undefined when there is none. */
+  /** Events of an item require the lock of its row. Undefined if the item is gone. */
   async #withItem<Result>(
     itemId: VaultItemId,
     work: (database: Database) => Promise<Result>,
@@ -150,7 +150,7 @@ export class OperationStore {
   }
 }
 
-/** The event with which an operation ends. */
+/** The event that records the end of an operation. */
 export function eventOf(type: OperationType, state: 'completed' | 'failed' | 'unknown'): EventName {
   return `${type === 'fill' ? 'fill' : 'webmcp'}.${state}`
 }

@@ -38,7 +38,7 @@ interface Linked {
 const fillOf = (project: TestProject, body: object) =>
   project.call<FillResult & Failure>('POST', `${path}/operations`, body)
 
-/** A project with an item and a session that is linked to its vault, on a machine that finds all elements. */
+/** A project with an item, and a session that is linked to its vault and whose machine finds all elements. */
 async function linked(spec: object = {}): Promise<Linked> {
   const { project, sessionId, agent, body: usual } = await linkedOn(server, spec)
   return {

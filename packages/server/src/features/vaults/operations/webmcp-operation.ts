@@ -43,8 +43,8 @@ const listTools = { ...listWebMcpTools, path: `${agentOperationsPath}${listWebMc
 const invokeTool = { ...invokeWebMcpTool, path: `${agentOperationsPath}${invokeWebMcpTool.agentPath}` } as const
 
 /**
- * Calls a tool of a page with values of an item. A reference to a tool is one to a tool of one document, so the page that
- * is checked is the page that is called.
+ * Calls a tool of a page with values of an item. A reference to a tool belongs to one document, so the page that is
+ * checked is the page that is called.
  */
 export class WebMcpOperation {
   readonly #options: WebMcpOperationOptions
@@ -60,7 +60,7 @@ export class WebMcpOperation {
     const invocation = await this.#begin(opened, session.id, request)
     try {
       const options = { limitMilliseconds: listMilliseconds, maxAnswerBytes: maxListBytes, signal }
-      // It has no body.
+      // The request has no body.
       const { tools } = await sessions.command(session.id, listTools, null as never, options)
       const tool = tools.find(({ tool_ref }) => tool_ref === request.tool_ref)
       await this.#requireDestination(invocation, opened, tool, request.page_url)
@@ -96,7 +96,7 @@ export class WebMcpOperation {
     throw new BerthError('destination_denied', { reason })
   }
 
-  /** Does not end when the caller leaves: what the page does with the values would not end either. */
+  /** Continues when the caller disconnects, because the page would not stop either. */
   async #invoke(
     invocation: Invocation,
     { tool_ref, input, timeout_sec }: Pick<WebMcpRequest, 'tool_ref' | 'timeout_sec'> & { readonly input: BoundInput },
@@ -108,7 +108,7 @@ export class WebMcpOperation {
     try {
       answer = await sessions.command(invocation.sessionId, invokeTool, { tool_ref, input, timeout_sec }, options)
     } catch (error) {
-      // These two are refused before the page has the values.
+      // These two errors occur before the page has the values.
       const code = error instanceof AgentRefusal ? error.code : undefined
       if (code === 'tool_not_found' || code === 'page_not_answering') {
         await this.#end(invocation, 'failed')

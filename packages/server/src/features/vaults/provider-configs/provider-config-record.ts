@@ -12,7 +12,7 @@ export function providerConfigRecord(config: StoredProviderConfig): VaultProvide
   return { ...facts, provider, test_mode: isTestClient(client_id) }
 }
 
-/** The provider marks clients of its test environment so. */
+/** The provider's naming convention for clients of its test environment. */
 function isTestClient(clientId: string): boolean {
   return /(^|[_-])(test|sandbox)([_-]|$)/.test(clientId)
 }

@@ -17,7 +17,9 @@ interface ProviderConfigServiceOptions {
   readonly clock: Clock
 }
 
-/** The rules of configs of payment providers. They belong to the organization, and keys of one project only read them. */
+/**
+ * The rules of payment provider configs. They belong to the organization, and keys of one project can only read them.
+ */
 export class ProviderConfigService {
   readonly #store: ProviderConfigStore
   readonly #secrets: ProjectSecrets
@@ -64,7 +66,7 @@ export class ProviderConfigService {
     const { id, provider, organization_id } = await this.get(caller, idOrName)
     const { client_secret, publishable_key } = credentials
     if (publishable_key !== undefined && provider !== 'link') {
-      const reason = `credentials.publishable_key: a config of ${provider} has none.`
+      const reason = `credentials.publishable_key: is not supported for ${provider}.`
       throw new BerthError('invalid_input', { reason })
     }
     const updated = await this.#store.update(id, {
