@@ -86,10 +86,10 @@ test('build-images.sh has all targets', async () => {
   assert.ok(script.includes(`${targets.join(' | ')}) targets+=`))
 })
 
-test('the context of the build has no packages, history or results', async () => {
+test('the context of the build has no packages, history, results or secrets', async () => {
   const ignored = (await readText(`${dockerfile}.dockerignore`)).split('\n')
 
-  for (const name of ['**/node_modules', '.git', '.tools', 'dist']) assert.ok(ignored.includes(name), name)
+  for (const name of ['**/node_modules', '.git', '.tools', 'dist', '.env']) assert.ok(ignored.includes(name), name)
 })
 
 test('compose.yaml builds the target for one host, and keeps the folder that it writes', async () => {
