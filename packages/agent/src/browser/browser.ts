@@ -201,12 +201,12 @@ export class Browser {
    */
   async loadProfile(archive: Readable, tabs: Tabs): Promise<void> {
     const userData = this.#userData
-    await userData.takeIn(archive, this.#config)
+    await userData.unpack(archive, this.#config)
     if (!this.#hasBegun) {
       await userData.replace()
       return this.#firstTabs.resolve(tabs)
     }
-    await this.relaunch({ tabs, change: () => userData.replace(), undo: () => userData.takeBack() })
+    await this.relaunch({ tabs, change: () => userData.replace(), undo: () => userData.revert() })
     this.#hasReplacedState = true
   }
 
@@ -218,14 +218,14 @@ export class Browser {
   /** Restores the state that a profile has replaced in the running browser, if any. */
   async takeProfileBack(): Promise<void> {
     if (!this.#hasReplacedState) return
-    await this.relaunch({ tabs: 'restore', change: () => this.#userData.takeBack() })
+    await this.relaunch({ tabs: 'restore', change: () => this.#userData.revert() })
     this.#hasReplacedState = false
   }
 
   /** Stops the browser permanently and returns its state as an archive. */
   async giveOutProfile(): Promise<Readable> {
     await this.stop()
-    return this.#userData.giveOut()
+    return this.#userData.pack()
   }
 
   /** As `endpoint`, but opens an empty page if all pages have been closed. */
@@ -286,7 +286,7 @@ export class Browser {
     const mustRelaunch = this.#hasBegun && !headless && kiosk_mode !== undefined && kiosk_mode !== isKiosk
     if (mustRelaunch) await this.#relaunchUnused()
     const change = this.#change(viewport, start_url)
-    if (clients_wait) this.#settled = change.catch(() => this.#changeAnew(start_url))
+    if (clients_wait) this.#settled = change.catch(() => this.#changeByLaunch(start_url))
     else await change
     if (launch) this.#firstTabs.resolve('blank')
   }
@@ -299,7 +299,7 @@ export class Browser {
   }
 
   /** Applies settings that require a launch. A browser that does not start is given up. */
-  async #changeAnew(startUrl: string | undefined): Promise<void> {
+  async #changeByLaunch(startUrl: string | undefined): Promise<void> {
     try {
       await this.#relaunchUnused()
       if (startUrl !== undefined) await this.#navigate(startUrl)

@@ -27,7 +27,7 @@ export class UserData {
   }
 
   /** Unpacks a profile beside the state in use, which stays unchanged. */
-  async takeIn(archive: Readable, config: AgentConfig): Promise<void> {
+  async unpack(archive: Readable, config: AgentConfig): Promise<void> {
     await rm(this.#incoming, { recursive: true, force: true })
     await mkdir(this.#incoming, { recursive: true })
     try {
@@ -52,14 +52,14 @@ export class UserData {
   }
 
   /** Reverts the replacement, if there was one. Chromium must not be running. */
-  async takeBack(): Promise<void> {
+  async revert(): Promise<void> {
     if (!(await exists(this.#previous))) return
     await rm(this.folder, { recursive: true, force: true })
     await rename(this.#previous, this.folder)
   }
 
   /** The state as an archive. Chromium must not be running. */
-  giveOut(): Readable {
+  pack(): Readable {
     return packProfile(this.folder)
   }
 

@@ -92,20 +92,20 @@ export class LimitService {
    * Creates something that occupies a session slot, if one is free. Of two concurrent requests for the last slot, one
    * gets it.
    */
-  async takePlace<Made>(projectId: ProjectId, make: (database: Database) => Promise<Made>): Promise<Made> {
+  async takeSlot<Made>(projectId: ProjectId, make: (database: Database) => Promise<Made>): Promise<Made> {
     return this.#store.reserve(projectId, (use, database) => {
       this.#requireSlots(use, 1)
       return make(database)
     })
   }
 
-  /** Like `takePlace`, as a condition for a statement that does everything: true if a slot is free. */
-  takesPlace(projectId: ProjectId): RawBuilder<boolean> {
-    return this.#store.takesPlace(projectId, this.#config.maxSessions)
+  /** Like `takeSlot`, as a condition for a statement that does everything: true if a slot is free. */
+  takesSlot(projectId: ProjectId): RawBuilder<boolean> {
+    return this.#store.takesSlot(projectId, this.#config.maxSessions)
   }
 
-  /** Like `takePlace`, for an invocation of an app. */
-  async takeInvocationPlace<Made>(
+  /** Like `takeSlot`, for an invocation of an app. */
+  async takeInvocationSlot<Made>(
     projectId: ProjectId,
     appName: string,
     make: (database: Database) => Promise<Made>,
@@ -122,8 +122,8 @@ export class LimitService {
     })
   }
 
-  /** Like `takePlace`, for a connection of managed auth. */
-  async takeConnectionPlace<Made>(projectId: ProjectId, make: (database: Database) => Promise<Made>): Promise<Made> {
+  /** Like `takeSlot`, for a connection of managed auth. */
+  async takeConnectionSlot<Made>(projectId: ProjectId, make: (database: Database) => Promise<Made>): Promise<Made> {
     return this.#store.reserveConnection(projectId, (used, database) => {
       const { maxAuthConnections: limit } = this.#config
       if (limit === null || used < limit) return make(database)
@@ -133,7 +133,7 @@ export class LimitService {
   }
 
   /** Changes how many session slots are occupied. Additional ones must be free. */
-  async changePlaces<Made>(projectId: ProjectId, change: (database: Database) => Promise<Made>): Promise<Made> {
+  async changeSlots<Made>(projectId: ProjectId, change: (database: Database) => Promise<Made>): Promise<Made> {
     return this.#store.reserve(projectId, async (before, database, readAgain) => {
       const made = await change(database)
       const use = await readAgain()

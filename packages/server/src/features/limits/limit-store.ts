@@ -93,7 +93,7 @@ export class LimitStore {
   }
 
   /** A condition for the statement that takes a slot: whether one is free. */
-  takesPlace(projectId: ProjectId, organizationDefault: number): RawBuilder<boolean> {
+  takesSlot(projectId: ProjectId, organizationDefault: number): RawBuilder<boolean> {
     return sql<boolean>`take_session_place(${projectId}, ${organizationDefault}::int)`
   }
 

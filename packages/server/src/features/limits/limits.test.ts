@@ -37,7 +37,7 @@ function counted(answers: readonly ApiAnswer<unknown>[]) {
   )
 }
 
-test('of twenty creates at once on two servers, as many succeed as the organization has places', async () => {
+test('of twenty concurrent creates on two servers, as many succeed as the organization has free slots', async () => {
   const owner = await server.project()
 
   const answers = await createOnBoth(owner, 20)
@@ -50,7 +50,7 @@ test('of twenty creates at once on two servers, as many succeed as the organizat
   assert.equal((await readLimits(owner)).concurrent_sessions_available, 0)
 })
 
-test('of two creates for the last place, always exactly one succeeds', async () => {
+test('of two creates for the last free slot, exactly one succeeds', async () => {
   const owner = await server.project()
   await createOnBoth(owner, 4)
 
@@ -86,7 +86,7 @@ test('a project has its own or the default limit, and never more than the organi
   assert.match((await createOnBoth(owner, 1))[0]?.body.message ?? '', /^The organization has 5 sessions/)
 })
 
-test('the numbers of the organization are correct, also while sessions start and after failures', async () => {
+test('the usage of the organization is correct, also while sessions start and after failures', async () => {
   const owner = await server.project()
   const used = async () => {
     const { concurrent_sessions_used, concurrent_sessions_available } = await readLimits(owner)
@@ -114,7 +114,7 @@ test('the numbers of the organization are correct, also while sessions start and
   assert.deepEqual(await used(), [0, 5])
 })
 
-test('a refused session takes neither its name nor a place', async () => {
+test('a rejected session occupies neither its name nor a slot', async () => {
   const owner = await server.project()
   const sessions = await Promise.all(Array.from({ length: 5 }, () => owner.session()))
   assert.equal((await owner.call('POST', '/browsers', { name: 'late' })).status, 429)

@@ -29,7 +29,7 @@ test('providers have the order of the operator, followed by the others', () => {
   assert.deepEqual(slugs({ ...keys, BERTH_SEARCH_ORDER: 'you, exa' }), ['you', 'exa', 'brave'])
 })
 
-test('an invalid setting is refused by its name', () => {
+test('an invalid setting is rejected by name', () => {
   for (const [message, environment] of [
     [/BERTH_SEARCH_BRAVE_KEY must have visible/, { BERTH_SEARCH_BRAVE_KEY: 'a b' }],
     [/BERTH_SEARCH_SEARXNG_URL must be an http/, { BERTH_SEARCH_SEARXNG_URL: 'ftp://x/' }],

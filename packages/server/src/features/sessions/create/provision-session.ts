@@ -115,7 +115,7 @@ export class SessionProvisioner {
       return await this.#start(provisioning)
     } catch (error) {
       const lacksRoom = error instanceof BerthError && error.code === 'capacity_exhausted'
-      if (lacksRoom && (await reserve.giveWay())) return this.#start(provisioning)
+      if (lacksRoom && (await reserve.makeRoom())) return this.#start(provisioning)
       throw error
     }
   }

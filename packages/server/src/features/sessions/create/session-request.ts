@@ -9,7 +9,7 @@ import type { ProxyService, ProxyTarget } from '../../proxies/proxy-service.ts'
 import type { VaultService } from '../../vaults/vault-service.ts'
 import type { SessionExtensions } from '../launch-inputs/session-extensions.ts'
 import type { SessionProfiles } from '../launch-inputs/session-profiles.ts'
-import type { LeavesBy, SessionEgress } from '../machines/session-egress.ts'
+import type { EgressColumns, SessionEgress } from '../machines/session-egress.ts'
 import { viewportOf } from '../machines/session-viewport.ts'
 import { selectProxy } from '../update/egress-change.ts'
 import { defaultMemory } from './default-memory.ts'
@@ -24,7 +24,7 @@ export type SessionRequest = BrowserRequest
 interface Selected {
   readonly inputs: LaunchInputs
   /** The egress settings of the session. */
-  readonly egress: LeavesBy
+  readonly egress: EgressColumns
   readonly vaults: Awaited<ReturnType<VaultService['link']>>
   readonly otlpDestinationId: OtlpDestinationId | null
 }
@@ -60,7 +60,7 @@ export class SessionRequests {
 
   async select(projectId: ProjectId, request: SessionRequest): Promise<Selected> {
     const { profiles, sessionExtensions } = this.#options
-    this.#refuseWhatThisHostCannotDo(request)
+    this.#requireHostSupport(request)
     const reference = request.telemetry?.export?.otlp?.destination
     const [{ egress, certificates }, extensions, profile, vaults, otlpDestinationId] = await Promise.all([
       this.#selectEgress(projectId, request).then(async (egress) => ({
@@ -113,7 +113,7 @@ export class SessionRequests {
     }
   }
 
-  #refuseWhatThisHostCannotDo({ headless, gpu, memory, region, telemetry }: SessionRequest): void {
+  #requireHostSupport({ headless, gpu, memory, region, telemetry }: SessionRequest): void {
     const refuse = (field: string, reason: string) => {
       throw new BerthError('field_not_supported', { field, reason })
     }
@@ -135,7 +135,7 @@ export class SessionRequests {
   }
 
   /** The proxies of the session. */
-  async #selectEgress(projectId: ProjectId, request: SessionRequest): Promise<LeavesBy> {
+  async #selectEgress(projectId: ProjectId, request: SessionRequest): Promise<EgressColumns> {
     const { proxies } = this.#options
     const byDefault: SelectedProxy = { mode: 'default' }
     const select = (target: ProxyTarget, field: string) => proxies.select(projectId, target, field)
