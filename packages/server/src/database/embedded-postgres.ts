@@ -126,8 +126,9 @@ export class EmbeddedPostgres {
   async #disownNumber(): Promise<void> {
     const file = join(this.#cluster, 'postmaster.pid')
     const [number = '', ...rest] = (await readFile(file, 'utf8').catch(() => '')).split('\n')
-    const program = await readFile(`/proc/${number.trim()}/cmdline`, 'utf8').catch(() => undefined)
-    if (program === undefined || /^[^\0]*\bpostgres/.test(program)) return
+    // Empty for a process that has ended and is not reaped yet.
+    const program = await readFile(`/proc/${number.trim()}/cmdline`, 'utf8').catch(() => '')
+    if (program === '' || /^[^\0]*\bpostgres/.test(program)) return
     await writeFile(file, [process.pid, ...rest].join('\n'))
   }
 
