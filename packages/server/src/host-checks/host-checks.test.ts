@@ -93,7 +93,9 @@ test('forbidden namespaces are reported with the setting that forbids them', () 
   assert.match(cureOf({ switches: { 'user.max_user_namespaces': '0' } }), /user\.max_user_namespaces=15000 /)
   const apparmor = { 'kernel.apparmor_restrict_unprivileged_userns': '1' }
   assert.match(cureOf({ switches: apparmor }), /kernel\.apparmor_restrict_unprivileged_userns=0 /)
-  assert.match(cureOf({ isContainer: true }), /--security-opt seccomp=unconfined/)
+  const inContainer = cureOf({ isContainer: true })
+  assert.match(inContainer, /--security-opt seccomp=deploy\/docker\/seccomp.json .*systempaths=unconfined$/)
+  assert.match(cureOf({ isContainer: true, switches: apparmor }), /on the host of the container: .*_userns=0 /)
   assert.match(cureOf({}), /kernel or security module/)
 })
 
@@ -112,6 +114,7 @@ test('sessions without limits are a warning, not a failure', () => {
   assert.deepEqual(judgeCgroups(['memory'], hierarchies).state, 'warning')
   assert.match(judgeCgroups(['memory'], hierarchies).fact, /^processes of a session/)
   assert.match(judgeCgroups([], []).fact, /^memory and processes of a session/)
+  assert.match(Object(judgeCgroups([], [], true)).cure, /^limit the container/)
 })
 
 test('sessions without a file system of their own are a warning that says what happens instead', () => {
