@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
 import { connect } from 'node:net'
+import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { after, test } from 'node:test'
 import { Berth } from './testing/berth.ts'
@@ -22,6 +24,12 @@ for (const path of ['/health', '/health/ready', '/status', '/openapi.json', '/sp
     assert.ok((await response.text()).length > 0)
   })
 }
+
+test('the API document is that of the documentation', async () => {
+  const served = await (await fetch(`${berth.url}/openapi.json`)).json()
+
+  assert.deepEqual(served, JSON.parse(await readFile(join(import.meta.dirname, '../docs/openapi.json'), 'utf8')))
+})
 
 test('/health reports the state of database and driver', async () => {
   const health = (await (await fetch(`${berth.url}/health`)).json()) as Record<string, string>

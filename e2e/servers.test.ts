@@ -240,7 +240,7 @@ for (const [what, flags, changes, exitCode, named] of [
     64,
     /BERTH_MASTER_KEY/,
   ],
-  ['with other blobs', ['--server-address', other], { BERTH_S3_PREFIX: 'elsewhere/' }, 64, /the blobs of this server/],
+  ['with other blobs', ['--server-address', other], { BERTH_S3_PREFIX: 'elsewhere/' }, 64, /uses other blobs/],
   [
     'with the address of another one',
     ['--server-address', first.url],

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { CdpClient } from '../testing/cdp.ts'
 import { startPages } from '../testing/pages.ts'
@@ -11,7 +13,7 @@ import { type Answer, call, canBeUsed, createSession, deleteSession, isActive } 
 import { until } from './testing/until.ts'
 
 /** The promised limit for recovery after any part has ended. */
-const mendLimitSeconds = 5
+const recoveryLimitSeconds = 5
 /** Idle database connections are closed after ten seconds. */
 const settleLimitSeconds = 20
 
@@ -37,7 +39,7 @@ test('egress is restarted for sessions of an earlier server, and their pages loa
   await killEgress(view)
 
   await until('a page that loads', async () => (await titleOf(client, page)) === 'Home', {
-    limitSeconds: mendLimitSeconds,
+    limitSeconds: recoveryLimitSeconds,
   })
   assert.equal((await healthOf('egress')).egress, 'ok')
   await client.close()
@@ -70,7 +72,7 @@ test('the death of an agent only ends its own session', async () => {
   await killPart(view, session.session_id, 'agent')
 
   await closed
-  await until('404', async () => !(await isActive(berth, session.session_id)), { limitSeconds: mendLimitSeconds })
+  await until('404', async () => !(await isActive(berth, session.session_id)), { limitSeconds: recoveryLimitSeconds })
   assert.ok(await canBeUsed(other))
   assert.equal(await deleteSession(berth, other.session_id), 204)
   assert.deepEqual(await view.findLeft(before, settleLimitSeconds), [])
@@ -83,14 +85,14 @@ for (const part of ['chromium', 'display'] satisfies SessionPart[]) {
     const page = await (clients[0] as CdpClient).openPage()
     const pending = assert.rejects((clients[0] as CdpClient).evaluate(page, 'new Promise(() => {})'))
     const closed = clients.map(({ socket }) =>
-      once(socket, 'close', { signal: AbortSignal.timeout(mendLimitSeconds * 1000) }),
+      once(socket, 'close', { signal: AbortSignal.timeout(recoveryLimitSeconds * 1000) }),
     )
 
     await killPart(view, session.session_id, part)
 
     await Promise.all(closed)
     await pending
-    await until('a browser', () => canBeUsed(session).catch(() => false), { limitSeconds: mendLimitSeconds })
+    await until('a browser', () => canBeUsed(session).catch(() => false), { limitSeconds: recoveryLimitSeconds })
     assert.ok(await isActive(berth, session.session_id))
     assert.equal(await deleteSession(berth, session.session_id), 204)
     assert.deepEqual(await view.findLeft(before, settleLimitSeconds), [])
@@ -138,7 +140,7 @@ test('PostgreSQL is restarted, and until then every response names the database 
       answers.push(await call(berth, 'GET', `/browsers/${session.session_id}`))
       return answers.at(-1)?.status === 200
     },
-    { limitSeconds: mendLimitSeconds, everyMilliseconds: 1 },
+    { limitSeconds: recoveryLimitSeconds, everyMilliseconds: 1 },
   )
   for (const { status, shouldRetry, body } of answers.slice(0, -1)) {
     assert.deepEqual([status, shouldRetry, body], [503, 'true', unavailable])
@@ -161,12 +163,12 @@ test('creates and deletes during which PostgreSQL is killed respond correctly an
       assert.deepEqual([status, shouldRetry], [503, 'true'])
     }
     await until('the database', async () => (await call(berth, 'GET', '/browsers')).status === 200, {
-      limitSeconds: mendLimitSeconds,
+      limitSeconds: recoveryLimitSeconds,
     })
     if (deletion.status === 204) assert.equal(await isActive(berth, old.session_id), false)
     else await deleteSession(berth, old.session_id)
     if (created.status === 200) assert.equal(await deleteSession(berth, created.body.session_id), 204)
-    await until('both names', () => areFree('old', 'new'), { limitSeconds: mendLimitSeconds })
+    await until('both names', () => areFree('old', 'new'), { limitSeconds: recoveryLimitSeconds })
     assert.deepEqual(await view.findLeft(before, settleLimitSeconds), [], `killed ${delay} ms after the create`)
   }
 })
@@ -186,15 +188,14 @@ async function areFree(...names: readonly string[]): Promise<boolean> {
 }
 
 async function startingMachine(): Promise<string | undefined> {
-  const { folders } = await view.holdings()
-  return /[^/]+$/.exec(folders.at(-1) ?? '')?.[0]
+  return (await readdir(join(view.runtimeFolder, 'm'))).find((name) => name.startsWith('mch'))
 }
 
 async function loadsPage(url: string): Promise<boolean> {
   const client = await CdpClient.open(url)
   const page = await client.openPage()
   await until('a page that loads', async () => (await titleOf(client, page)) === 'Home', {
-    limitSeconds: mendLimitSeconds,
+    limitSeconds: recoveryLimitSeconds,
   })
   await client.close()
   return true
@@ -212,7 +213,7 @@ async function healthOf(part: string): Promise<Record<string, string>> {
       const { body } = await call<Record<string, string>>(berth, 'GET', '/health')
       return body[part] === 'ok' && body
     },
-    { limitSeconds: mendLimitSeconds },
+    { limitSeconds: recoveryLimitSeconds },
   )
 }
 

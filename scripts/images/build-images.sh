@@ -1,13 +1,16 @@
 #!/bin/bash
-# Builds the images of machines and servers from Debian packages and this checkout, without Docker.
+# Builds the images of berth from Debian packages and this checkout, without Docker.
 set -euo pipefail
 
 usage() {
   cat <<'USAGE'
-Usage, as root on Debian: scripts/images/build-images.sh [--out FOLDER] [--tag TAG] [machine|server...]
+Usage, as root on Debian: scripts/images/build-images.sh [--out FOLDER] [--tag TAG] [server|machine|standalone...]
 
   --out FOLDER  where the archives go; default: dist/images
-  --tag TAG     default: dev. The images are localhost/berth-machine:TAG and localhost/berth-server:TAG
+  --tag TAG     default: dev. The images are localhost/berth-server:TAG, localhost/berth-machine:TAG and
+                localhost/berth-standalone:TAG
+
+Without a name it builds server and machine, which are for Kubernetes. standalone is all of berth for one host.
 
 It writes an archive for `ctr images import` or `docker load`, and an SBOM (CycloneDX), for each image. The Debian systems
 are built once a day and kept in /var/tmp/berth-images.
@@ -39,18 +42,6 @@ debian_options=(
   --dpkgopt='path-include=/usr/share/doc/*/copyright'
 )
 
-image_config() {
-  local path=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
-  case $1 in
-    # The pod names the programs.
-    machine) echo '{"User":"1000:1000","Env":["PATH='$path'"],"WorkingDir":"/"}' ;;
-    server)
-      echo '{"User":"1000:1000","Env":["PATH=/opt/berth/bin:'$path'","BERTH_HOST=0.0.0.0","BERTH_DATA_DIR=/var/lib/berth",' \
-        '"NODE_COMPILE_CACHE=/var/lib/berth/compile-cache"],"ExposedPorts":{"8080/tcp":{}},"WorkingDir":"/opt/berth",' \
-        '"Entrypoint":["/opt/berth/bin/node","/opt/berth/packages/cli/src/main.ts"],"Cmd":["serve"]}'
-      ;;
-  esac
-}
 
 build() {
   local target=$1 image=localhost/berth-$1:$tag archive=$out/berth-$1.tar packages system started=$SECONDS
@@ -61,13 +52,14 @@ build() {
   root=$(mktemp -d "$cache/root-XXXXXX")
   tar -x -C "$root" -f "$system" --exclude='./dev/*'
   say "$target: adding berth"
+  "$checkout/scripts/images/add-users.sh" "$root"
   "$checkout/scripts/images/fill-image.sh" "$target" "$root"
   (cd "$checkout" && node scripts/images/write-sbom.ts "$root" "berth-$target" "$out/berth-$target.cdx.json") >&2
   say "$target: packing $(du -sh "$root" | cut -f1)"
   rm -rf "$root"/var/cache/apt/* "$root"/var/lib/apt/lists/* "$root"/var/log/*
   # The same content results in the same image.
   tar -C "$root" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --numeric-owner -cf "$archive.layer" .
-  node "$checkout/scripts/images/pack-image.ts" "$archive.layer" "$archive" "$image" "$(image_config "$target")"
+  node "$checkout/scripts/images/pack-image.ts" "$archive.layer" "$archive" "$image" "$(node "$checkout/scripts/images/image-config.ts" "$target")"
   rm -rf "$archive.layer" "$root"
   root=
   say "$target: $image is in $archive ($(du -h "$archive" | cut -f1)), after $((SECONDS - started)) s"
@@ -87,7 +79,7 @@ while [ $# -gt 0 ]; do
       tag=${2:?--tag takes a tag}
       shift
       ;;
-    machine | server) targets+=("$1") ;;
+    server | machine | standalone) targets+=("$1") ;;
     -h | --help)
       usage
       exit

@@ -34,8 +34,8 @@ import { ClassicSessions } from './webdriver/classic-sessions.ts'
 import { answerWebDriver } from './webdriver/webdriver-server.ts'
 
 /** Disables Node's limit: each handler decides how long a request body may pause. */
-const bodiesTakeTheirTime = 0
-const tellingMilliseconds = 5
+const noRequestTimeout = 0
+const eventFlushMilliseconds = 5
 
 interface AppOptions {
   readonly config: AgentConfig
@@ -81,7 +81,7 @@ export function createApp(options: AppOptions): Server {
     (request, client, head) =>
       void liveView.connect(request, client, { head, isReadOnly })
 
-  const server = http.createServer({ requestTimeout: bodiesTakeTheirTime })
+  const server = http.createServer({ requestTimeout: noRequestTimeout })
   mountRoutes(server, {
     routes: agentRoutes,
     handlers: handlersOf(options, { webDriver, liveView, computer, cdp }),
@@ -160,7 +160,7 @@ function handlersOf(
     endClients: async (_request, response) => {
       cdp.endAll()
       // Gives the resulting events time to reach the server before the response.
-      await delay(tellingMilliseconds)
+      await delay(eventFlushMilliseconds)
       response.writeHead(204).end()
     },
     stop: async (_request, response) => {

@@ -4,7 +4,7 @@ import { requestPath } from './endpoint.ts'
 
 const path = '/vaults/{id_or_name}/items/{key}'
 
-test('names what it is given, whatever its characters', () => {
+test('encodes any characters of a parameter', () => {
   const name = requestPath(path, { id_or_name: 'a b/../c?d#e', key: '...' })
 
   assert.equal(name, '/vaults/a%20b%2F..%2Fc%3Fd%23e/items/...')
@@ -12,7 +12,7 @@ test('names what it is given, whatever its characters', () => {
 })
 
 for (const key of ['', '.', '..', undefined]) {
-  test(`names nothing else for the key ${key}`, () => {
+  test(`cannot name another resource with the key ${key}`, () => {
     assert.throws(() => requestPath(path, { id_or_name: 'safe', key }), { name: 'RangeError', message: /^key: / })
   })
 }

@@ -24,7 +24,7 @@ function browserIds(schema: JsonSchema, { $defs = {} }: JsonSchema): readonly st
   return [...new Set(find(schema))]
 }
 
-test('an operation whose body names a session says where, so that the server of the session answers it', () => {
+test('an operation whose body names a session declares the field, so that it is forwarded to the session’s server', () => {
   const found = publicEndpoints.flatMap(({ operationId, body, bodyType }) => {
     if (!body || bodyType) return []
     const schema = z.toJSONSchema(body, { io: 'input', unrepresentable: 'any' }) as JsonSchema

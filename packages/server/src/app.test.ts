@@ -97,10 +97,10 @@ const memories: readonly (readonly [headless: boolean, memory: string | undefine
   [true, undefined, 200, '1GiB'],
   [true, '1GiB', 200, '1GiB'],
   [true, '2GiB', 200, '2GiB'],
-  [true, '8GiB', 400, 'memory: a headless session has 1GiB or 2GiB.'],
+  [true, '8GiB', 400, 'memory: a headless session can have 1GiB or 2GiB.'],
   [false, undefined, 200, '8GiB'],
   [false, '16GiB', 200, '16GiB'],
-  [false, '1GiB', 400, 'memory: a headful session has 8GiB or 16GiB.'],
+  [false, '1GiB', 400, 'memory: a headful session can have 8GiB or 16GiB.'],
   [false, '6GiB', 400, 'memory: must be one of'],
 ]
 for (const [headless, memory, status, shown] of memories) {
@@ -131,7 +131,7 @@ const brokenRules: readonly (readonly [method: string, path: string, body: unkno
   ],
 ]
 for (const [method, path, body, message] of brokenRules) {
-  test(`${method} ${path.slice(0, 40)} ${JSON.stringify(body)?.slice(0, 40)} is refused with the broken rule`, async () => {
+  test(`${method} ${path.slice(0, 40)} ${JSON.stringify(body)?.slice(0, 40)} is rejected with the violated rule`, async () => {
     assert.match((await project.call<ErrorAnswer>(method, path, body)).body.message, message)
   })
 }
@@ -173,14 +173,14 @@ const notServed = publicEndpoints.flatMap((endpoint) =>
   fieldsNotServed(endpoint.body).map((path) => ({ endpoint, field: path.join('.'), path })),
 )
 
-test('some fields of the API are not served', () => {
+test('some fields of the API are not supported', () => {
   assert.ok(
     notServed.some(({ endpoint, field }) => endpoint.operationId === 'createBrowser' && field === 'video_memory'),
   )
 })
 
 for (const { endpoint, field, path } of notServed) {
-  test(`${endpoint.operationId} refuses ${field} by its name with any value`, async () => {
+  test(`${endpoint.operationId} rejects ${field} by name with any value`, async () => {
     for (const value of [true, false, 'x', 0, [], {}, [{ name: 'x' }]]) {
       const body = path.reduceRight<unknown>((inner, name) => (name === '0' ? [inner] : { [name]: inner }), value)
       const isAgents = operations.some(({ operationId }) => operationId === endpoint.operationId)

@@ -142,7 +142,7 @@ const isAgents = ({ operationId }: Endpoint) => operations.some((operation) => o
 const ownEndpoints = publicEndpoints.filter((endpoint) => !isAgents(endpoint))
 
 for (const endpoint of ownEndpoints.filter(({ body, query }) => body ?? query)) {
-  test(`${endpoint.operationId} refuses what nobody should send`, async () => {
+  test(`${endpoint.operationId} rejects invalid values`, async () => {
     const path = endpoint.path.replaceAll(/\{\w+\}/g, 'none')
     const faults: string[] = []
     const ask = async (address: string, body: unknown, what: string) => {
@@ -172,7 +172,7 @@ function* brokenQueries({ query, operationId, method }: Endpoint): Generator<rea
   }
 }
 
-test('what agents serve is refused by the field, whatever comes', () => {
+test('operations of agents reject invalid values with the name of the field', () => {
   for (const endpoint of operations) {
     for (const { place, body } of brokenBodies(endpoint)) {
       try {
@@ -187,7 +187,7 @@ test('what agents serve is refused by the field, whatever comes', () => {
 /** The agent compares the number with the screen or with its own limit. */
 const checkedElsewhere = ['x', 'y', 'width', 'height', 'path', 'typo_chance']
 
-test('what a computer control repeats or waits for has a limit', () => {
+test('repeats and waits of computer controls are limited', () => {
   for (const { path, operationId, body } of operations) {
     if (!path.includes('/computer/') || !body) continue
     const root = z.toJSONSchema(body, { io: 'input', unrepresentable: 'any', reused: 'inline' }) as Schema

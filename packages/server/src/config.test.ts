@@ -23,7 +23,7 @@ test('has the documented defaults', () => {
   assert.deepEqual(config.blobs, { kind: 'folder' })
 })
 
-test('clients may go on for a while where sessions go on elsewhere, or as long as is set', () => {
+test('clients may continue for a while if sessions move to other servers, or as long as configured', () => {
   const seconds = (environment: Record<string, string>) => readConfig({}, environment).drainSeconds
 
   assert.equal(seconds({ BERTH_DRIVER: 'kubernetes' }), 20)
@@ -88,7 +88,7 @@ test('reads the region', () => {
   assert.equal(readConfig({}, { BERTH_REGION: 'us-west' }).region, 'us-west')
 })
 
-test('reads the service that solves challenges', () => {
+test('reads the captcha solver', () => {
   const [url, key] = ['https://solver.test/solve', 'k']
   const { captchaSolver } = readConfig({}, { BERTH_CAPTCHA_SOLVER_URL: url, BERTH_CAPTCHA_SOLVER_KEY: key })
 

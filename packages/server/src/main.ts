@@ -193,12 +193,12 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
     await joinServers({ ...services, database, serverId: driverId, address, keyCheck, patienceSeconds, appear })
   }
   // If machines belong to this host, no other server can take over its sessions, and its next server is expected soon.
-  shutdown.add('the heartbeat', () => (services.takeUps ? services.heartbeat.leave() : services.heartbeat.close()))
+  shutdown.add('the heartbeat', () => (services.handovers ? services.heartbeat.leave() : services.heartbeat.close()))
   shutdown.add('the sessions', () => leaveSessions(config, services, driverId))
   // The machines have no sessions, so recovery removes them.
   await services.reserveStore.clear()
   await services.replays.finishInterrupted()
-  await services.takeUps?.moveFromGone()
+  await services.handovers?.moveFromGone()
   await recoverSessions({ ...services, driver, driverId })
   await services.invocationRunner.recover()
   shutdown.add('the logins', () => services.authFlowRunner.close())
@@ -230,7 +230,7 @@ async function start(config: ServerConfig, logger: Logger, shutdown: Shutdown): 
   drain = new ServerDrain({
     ...services,
     // The sessions end with the server.
-    takeUps: config.stopSessions ? undefined : services.takeUps,
+    handovers: config.stopSessions ? undefined : services.handovers,
     limitMilliseconds: 1_000 * config.drainSeconds,
     countOpen: () => services.relay.openConnections + services.forwarding.openConnections + services.openRequests.count,
     restartClients: () => {

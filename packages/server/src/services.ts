@@ -36,7 +36,7 @@ import { RequestAudit } from './features/audit/request-audit.ts'
 import { AuditExporter } from './features/audit-export/audit-exporter.ts'
 import { ExportDestinationService } from './features/audit-export/export-destination-service.ts'
 import { ExportDestinationStore } from './features/audit-export/export-destination-store.ts'
-import { type AuditExportConfig, LateS3Target } from './features/audit-export/late-s3-target.ts'
+import { type AuditExportConfig, LazyS3Target } from './features/audit-export/lazy-s3-target.ts'
 import { AnalysisRunner } from './features/config-registry/analysis-runner.ts'
 import { AnalysisStore } from './features/config-registry/analysis-store.ts'
 import { type ConfigRegistryConfig, ConfigRegistryService } from './features/config-registry/config-registry-service.ts'
@@ -106,8 +106,8 @@ import { SessionProfiles } from './features/sessions/launch-inputs/session-profi
 import { LifecycleEvents } from './features/sessions/machines/lifecycle-events.ts'
 import { SessionRecovery } from './features/sessions/machines/recover-sessions.ts'
 import { SessionEgress } from './features/sessions/machines/session-egress.ts'
+import { SessionHandovers } from './features/sessions/machines/session-handovers.ts'
 import { SessionMachines } from './features/sessions/machines/session-machines.ts'
-import { SessionTakeUps } from './features/sessions/machines/session-take-ups.ts'
 import { StrayMachines } from './features/sessions/machines/stray-machines.ts'
 import { FillStore } from './features/sessions/pools/fill-store.ts'
 import { LeaseReturns } from './features/sessions/pools/lease-returns.ts'
@@ -227,7 +227,8 @@ export function createServices(options: ServicesOptions) {
   const resolver = new SessionResolver(store)
   const organizations = new OrganizationStore(database)
   const keys = new ApiKeyCache(organizations, clock)
-  const limits = new LimitService({ store: new LimitStore(database), config: options.limits, clock })
+  const isShared = options.serverAddress !== undefined
+  const limits = new LimitService({ store: new LimitStore(database), config: options.limits, clock, isShared })
   const projects = new ProjectService({
     store: new ProjectStore(database),
     keys,
@@ -242,7 +243,7 @@ export function createServices(options: ServicesOptions) {
     logger,
   })
   const destinations = new ExportDestinationStore(database)
-  const target = new LateS3Target(options.auditExport.endpoint)
+  const target = new LazyS3Target(options.auditExport.endpoint)
   const { buckets } = options.auditExport
   const secrets = new ProjectSecrets(database, masterKey)
   const tokens = new SessionTokens(masterKey)
@@ -311,7 +312,7 @@ export function createServices(options: ServicesOptions) {
     egressLink: options.egress,
     events,
     standbyMilliseconds: options.standbyMilliseconds,
-    mayStandBy: () => !areMachinesShared || heartbeat.isHeard,
+    mayStandBy: () => !areMachinesShared || heartbeat.hasRecentHeartbeat,
     clock,
     telemetry: sessionTelemetry,
     recordCrash: (...crash) => webhookDeliveries.recordCrash(...crash),
@@ -352,11 +353,10 @@ export function createServices(options: ServicesOptions) {
     temporaryFolders,
     clock,
   })
-  const sessionExtensions = new SessionExtensions({ machines, driver, extensions, temporaryFolders })
+  const sessionExtensions = new SessionExtensions({ machines, driver, extensions })
   const access = new SessionAccess({ tokens, keys, organizations, resolver })
   const viewport = new ViewportChanges({ machines, replays })
   const leave: RestoreSession = (session) => machines.openRoute(session)
-  const isShared = options.serverAddress !== undefined
   const connections = new SessionConnections()
   const sessionLocks = isShared ? new DatabaseSessionLocks(options.connectionString) : undefined
   const locks = sessionLocks ?? new KeyedQueue<SessionId>()
@@ -384,9 +384,9 @@ export function createServices(options: ServicesOptions) {
   const moves = areMachinesShared
     ? new SessionMoves({ database, limits: servers.limits, serverId: driverId, driverName: driver.name })
     : undefined
-  const takeUps =
+  const handovers =
     moves &&
-    new SessionTakeUps({
+    new SessionHandovers({
       recovery: new SessionRecovery({
         driver,
         egressLink: options.egress,
@@ -649,7 +649,7 @@ export function createServices(options: ServicesOptions) {
       find: async (projectId, idOrName) => (await resolver.resolve({ projectId }, idOrName)).id,
       isAwake: (id) => machines.find(id) !== undefined && !machines.isFrozen(id),
       take: async (id, limitMilliseconds) =>
-        (await machines.commandAside(id, takeThumbnail, {}, { limitMilliseconds })).jpeg_b64,
+        (await machines.commandPassively(id, takeThumbnail, {}, { limitMilliseconds })).jpeg_b64,
     },
     clock,
   })
@@ -678,7 +678,7 @@ export function createServices(options: ServicesOptions) {
     deletedProxies,
     lostSessions: new LostSessions({ servers, serverId: driverId, strayMachines, logger }),
     heartbeat,
-    takeUps,
+    handovers,
     servers,
     sharedBlobs,
     sessionLocks,
@@ -691,7 +691,7 @@ export function createServices(options: ServicesOptions) {
       signature,
       store,
       machines,
-      takeUps,
+      handovers,
       tokens,
       logger,
     }),

@@ -9,7 +9,7 @@ import { SharedBrowser } from './shared-browser.ts'
 /** Reading one socket pauses while the other one has more unsent bytes. */
 const maxUnsentBytes = 1024 * 1024
 const pingIntervalMilliseconds = 30_000
-const lastWordsMilliseconds = 2_000
+const flushLimitMilliseconds = 2_000
 const closeCodes = { normal: 1000, goingAway: 1001, internalError: 1011 } as const
 
 interface Command {
@@ -69,7 +69,7 @@ export class BidiConnection {
     })
     client.on('error', () => {}) // A close follows.
     chromium.on('error', () => {})
-    const check = setInterval(() => this.#checkLife(), pingIntervalMilliseconds)
+    const check = setInterval(() => this.#checkAlive(), pingIntervalMilliseconds)
     client.on('close', () => {
       clearInterval(check)
       this.#browser.close()
@@ -182,11 +182,11 @@ export class BidiConnection {
   #close(code: number, reason: string): void {
     this.#client.close(code, reason)
     // Do not wait for a client that does not respond or does not read.
-    setTimeout(() => this.#client.terminate(), lastWordsMilliseconds).unref()
+    setTimeout(() => this.#client.terminate(), flushLimitMilliseconds).unref()
   }
 
   /** Skipped while reading is paused because Chromium is slow: the client's pongs would not be read. */
-  #checkLife(): void {
+  #checkAlive(): void {
     if (this.#isAlive || this.#client.isPaused) this.#client.ping()
     else this.#client.terminate()
     this.#isAlive = false

@@ -11,7 +11,7 @@ import { MapperProcess } from './mapper-process.ts'
 
 /** How long the mapper keeps running after the last client. */
 const idleLimitMilliseconds = 30_000
-const lastWordsMilliseconds = 2_000
+const flushLimitMilliseconds = 2_000
 
 interface BidiRelayOptions {
   readonly endpoint: () => Promise<DevToolsEndpoint>
@@ -153,6 +153,6 @@ function splice(client: Socket, mapper: Socket): void {
   mapper.on('close', () => {
     client.end()
     // Do not wait for a client that does not read its last bytes.
-    setTimeout(() => client.destroy(), lastWordsMilliseconds).unref()
+    setTimeout(() => client.destroy(), flushLimitMilliseconds).unref()
   })
 }

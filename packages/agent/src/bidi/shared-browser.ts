@@ -27,7 +27,7 @@ export class SharedBrowser extends MapperCdpConnection {
       setOnMessage: (take) =>
         void chromium.on('message', (message) => {
           const text = String(message)
-          if (!text.startsWith(attachedPrefix) || !this.#letGo(JSON.parse(text))) void take(text)
+          if (!text.startsWith(attachedPrefix) || !this.#detachNonPage(JSON.parse(text))) void take(text)
         }),
       sendMessage: send,
       close: () => chromium.terminate(),
@@ -46,7 +46,7 @@ export class SharedBrowser extends MapperCdpConnection {
    * The mapper would detach from a target that is not a page (such as the agent's hidden ones), but leave the tab
    * around it waiting for the debugger: nothing would load in it while this connection is open.
    */
-  #letGo({ params, sessionId: parent }: AttachedToTarget): boolean {
+  #detachNonPage({ params, sessionId: parent }: AttachedToTarget): boolean {
     if (params.targetInfo.type !== 'other') return false
     const gone = () => {} // The target may have detached already.
     super.sendCommand('Target.detachFromTarget', { sessionId: params.sessionId }, parent).catch(gone)

@@ -81,6 +81,9 @@ export class Browser {
   #startUrl: string | undefined
   #hasFirstPage = false
   #chromium: Promise<Chromium> | undefined
+  /** Launched before the profile that the first launch needs. */
+  #ahead: Promise<Chromium | undefined> | undefined
+  #hasNewPolicies = false
   /** Set while clients are admitted. */
   #running: RunningChromium | undefined
   #display: Display | undefined
@@ -201,12 +204,12 @@ export class Browser {
    */
   async loadProfile(archive: Readable, tabs: Tabs): Promise<void> {
     const userData = this.#userData
-    await userData.takeIn(archive, this.#config)
+    await userData.unpack(archive, this.#config)
     if (!this.#hasBegun) {
       await userData.replace()
       return this.#firstTabs.resolve(tabs)
     }
-    await this.relaunch({ tabs, change: () => userData.replace(), undo: () => userData.takeBack() })
+    await this.relaunch({ tabs, change: () => userData.replace(), undo: () => userData.revert() })
     this.#hasReplacedState = true
   }
 
@@ -218,14 +221,14 @@ export class Browser {
   /** Restores the state that a profile has replaced in the running browser, if any. */
   async takeProfileBack(): Promise<void> {
     if (!this.#hasReplacedState) return
-    await this.relaunch({ tabs: 'restore', change: () => this.#userData.takeBack() })
+    await this.relaunch({ tabs: 'restore', change: () => this.#userData.revert() })
     this.#hasReplacedState = false
   }
 
   /** Stops the browser permanently and returns its state as an archive. */
   async giveOutProfile(): Promise<Readable> {
     await this.stop()
-    return this.#userData.giveOut()
+    return this.#userData.pack()
   }
 
   /** As `endpoint`, but opens an empty page if all pages have been closed. */
@@ -275,7 +278,7 @@ export class Browser {
    */
   async configure(configuration: BrowserConfiguration): Promise<void> {
     await this.#settled
-    const { viewport, kiosk_mode, stealth, launch, start_url, clients_wait } = configuration
+    const { viewport, kiosk_mode, stealth, has_new_policies, launch, start_url, clients_wait } = configuration
     const { headless, kiosk_mode: isKiosk } = this.#config
     this.#config = {
       ...this.#config,
@@ -283,10 +286,11 @@ export class Browser {
       ...(kiosk_mode !== undefined && { kiosk_mode }),
       ...(stealth !== undefined && !this.#hasBegun && { stealth }),
     }
+    this.#hasNewPolicies ||= has_new_policies ?? false
     const mustRelaunch = this.#hasBegun && !headless && kiosk_mode !== undefined && kiosk_mode !== isKiosk
     if (mustRelaunch) await this.#relaunchUnused()
     const change = this.#change(viewport, start_url)
-    if (clients_wait) this.#settled = change.catch(() => this.#changeAnew(start_url))
+    if (clients_wait) this.#settled = change.catch(() => this.#changeByLaunch(start_url))
     else await change
     if (launch) this.#firstTabs.resolve('blank')
   }
@@ -299,7 +303,7 @@ export class Browser {
   }
 
   /** Applies settings that require a launch. A browser that does not start is given up. */
-  async #changeAnew(startUrl: string | undefined): Promise<void> {
+  async #changeByLaunch(startUrl: string | undefined): Promise<void> {
     try {
       await this.#relaunchUnused()
       if (startUrl !== undefined) await this.#navigate(startUrl)
@@ -345,6 +349,8 @@ export class Browser {
 
   async stop(): Promise<void> {
     this.#isStopping = true
+    const ahead = await this.#ahead
+    ahead?.kill()
     const chromium = await this.#chromium?.catch(() => undefined)
     await chromium?.close()
     await this.#display?.close()
@@ -405,6 +411,7 @@ export class Browser {
   async #launchFirst(): Promise<RunningChromium> {
     const display = this.#ensureDisplay()
     display.catch(() => {}) // The launch awaits it again.
+    if (this.#config.awaits_profile) this.#ahead = this.#launchAhead(display)
     const [tabs] = await Promise.all([this.#firstTabs.promise, this.#options.extensions.arrived])
     if (this.#isStopping) throw new Error('the browser is being stopped')
     this.#hasBegun = true
@@ -489,14 +496,43 @@ export class Browser {
   }
 
   async #launchWithDisplay(tabs: Tabs): Promise<Chromium> {
-    const config = this.#config
-    const { extensions, serviceLogs } = this.#options
     await this.#ensureDisplay()
-    await this.#display?.makeRoom(config.viewport)
-    const { needPolicies } = extensions
-    const userData = this.#userData
-    const onLine = (line: string) => serviceLogs.append('chromium', line)
-    return Chromium.launch({ config, userData, tabs, needPolicies, displayName: this.#display?.name, onLine })
+    await this.#display?.makeRoom(this.#config.viewport)
+    const options = { ...this.#launchOptions(), tabs }
+    return (await this.#goOn(options)) ?? Chromium.launch(options)
+  }
+
+  #launchOptions() {
+    const { extensions, serviceLogs } = this.#options
+    return {
+      config: this.#config,
+      userData: this.#userData,
+      needPolicies: extensions.needPolicies,
+      displayName: this.#display?.name,
+      onLine: (line: string) => serviceLogs.append('chromium', line),
+    }
+  }
+
+  /** Most of a launch needs no profile. If it fails, the ordinary launch reports why. */
+  async #launchAhead(display: Promise<void>): Promise<Chromium | undefined> {
+    try {
+      await display
+      return await Chromium.launchAhead(this.#launchOptions())
+    } catch (error) {
+      this.#options.logger.warn({ err: error }, 'the browser could not be launched ahead of its profile')
+      return undefined
+    }
+  }
+
+  /** Continues the launch ahead, or ends it if the browser needs another launch. */
+  async #goOn(options: Parameters<Chromium['goOn']>[0]): Promise<Chromium | undefined> {
+    const ahead = await this.#ahead
+    this.#ahead = undefined
+    if (ahead && !this.#hasNewPolicies && (await ahead.goOn(options))) return ahead
+    ahead?.kill()
+    await ahead?.ended
+    await this.#userData.stopAwaiting()
+    return undefined
   }
 
   async #ensureDisplay(): Promise<void> {

@@ -88,9 +88,9 @@ async function endOf(child: ChildProcess): Promise<string> {
 }
 
 /** Whether one of the processes has ended or is about to end. */
-export async function endsNow(ends: readonly Promise<unknown>[]): Promise<boolean> {
-  return Promise.race([
-    ...ends.map((end) => end.then(() => true)),
-    delay(exitNoticeMilliseconds, false, { ref: false }),
-  ])
+export async function endsNow(
+  ends: readonly Promise<unknown>[],
+  withinMilliseconds = exitNoticeMilliseconds,
+): Promise<boolean> {
+  return Promise.race([...ends.map((end) => end.then(() => true)), delay(withinMilliseconds, false, { ref: false })])
 }

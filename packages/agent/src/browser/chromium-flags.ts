@@ -8,7 +8,7 @@ interface Flag {
 }
 
 /** A port on which no program in a machine can listen. */
-const nowhere = 'https://127.0.0.1:9'
+const unusedOrigin = 'https://127.0.0.1:9'
 
 const disabledFeatures: readonly string[] = [
   // Address bar suggestions as separate pages: they cost a renderer, 50 MB and 80 ms, and appear among the targets.
@@ -31,8 +31,8 @@ const always: readonly Flag[] = [
   { flag: '--enable-unsafe-extension-debugging', reason: 'extensions are loaded over the pipe, without a restart' },
   { flag: '--disable-quic', reason: 'UDP is blocked in the machine' },
   { flag: '--disable-component-update', reason: 'only requests of clients leave the machine' },
-  { flag: `--component-updater=url-source=${nowhere}`, reason: 'some components are requested regardless' },
-  { flag: `--gaia-url=${nowhere}`, reason: 'Chromium does not ask Google who is logged in' },
+  { flag: `--component-updater=url-source=${unusedOrigin}`, reason: 'some components are requested regardless' },
+  { flag: `--gaia-url=${unusedOrigin}`, reason: 'Chromium does not ask Google who is logged in' },
   { flag: '--disable-domain-reliability', reason: 'no reports of network errors' },
   { flag: '--disable-sync', reason: 'profiles are saved by berth, or not at all' },
   { flag: '--no-first-run', reason: 'no welcome page' },

@@ -1,8 +1,9 @@
 import type { Readable, Writable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
 import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
 import { CdpPipe } from './cdp-pipe.ts'
-import { ChildProgram } from './child-program.ts'
+import { ChildProgram, endsNow } from './child-program.ts'
 import { chromiumFlags, type FlagOptions } from './chromium-flags.ts'
 import type { Tabs, UserData } from './profile/user-data.ts'
 
@@ -44,14 +45,14 @@ export class Chromium {
   /** How it ended, as one phrase. Never rejects. */
   readonly ended: Promise<string>
   readonly #program: ChildProgram
-  readonly #tabs: Tabs
+  readonly #flags: FlagOptions
   /** Pages whose renderer has crashed. */
   readonly #crashed = new Set<string>()
   readonly #endpoint = Promise.withResolvers<DevToolsEndpoint>()
   readonly #answered = Promise.withResolvers<void>()
 
   private constructor(flags: FlagOptions, environment: Record<string, string>, onLine: (line: string) => void) {
-    this.#tabs = flags.tabs
+    this.#flags = flags
     this.#program = new ChildProgram({
       program: flags.config.chromium_path,
       args: chromiumFlags(flags),
@@ -69,15 +70,33 @@ export class Chromium {
     void this.ended.then((how) => this.#endpoint.reject(new Error(`Chromium ended: ${how}`)))
   }
 
-  static async launch({ userData, displayName, onLine, ...options }: ChromiumOptions): Promise<Chromium> {
-    const { config } = options
-    const tabs = await userData.prepare(config, options.tabs)
+  static async launch(options: ChromiumOptions): Promise<Chromium> {
+    const { config, userData } = options
+    return Chromium.#start({ ...options, tabs: await userData.prepare(config, options.tabs) })
+  }
+
+  /** Launches a browser that waits for the state of a profile. By then it has done everything that needs no state. */
+  static async launchAhead(options: Omit<ChromiumOptions, 'tabs'>): Promise<Chromium> {
+    await options.userData.await()
+    return Chromium.#start({ ...options, tabs: 'restore' })
+  }
+
+  static #start({ userData, displayName, onLine, ...options }: ChromiumOptions): Chromium {
     const environment = {
-      HOME: config.home_folder,
+      HOME: options.config.home_folder,
       PATH: '/usr/local/bin:/usr/bin:/bin',
       ...(displayName !== undefined && { DISPLAY: displayName }),
     }
-    return new Chromium({ ...options, tabs, userDataFolder: userData.folder }, environment, onLine)
+    return new Chromium({ ...options, userDataFolder: userData.folder }, environment, onLine)
+  }
+
+  /** Continues a launch ahead with the current state. Returns false if a launch with these options would be another one. */
+  async goOn({ userData, config, tabs, needPolicies }: ChromiumOptions): Promise<boolean> {
+    if (tabs === 'blank' || (await endsNow([this.ended], 0))) return false
+    const wanted = { config, tabs: await userData.prepare(config, tabs), needPolicies, userDataFolder: userData.folder }
+    if (!isDeepStrictEqual(startsWith(wanted), startsWith(this.#flags))) return false
+    await userData.release()
+    return true
   }
 
   /** Resolves when the DevTools server listens. */
@@ -106,7 +125,7 @@ export class Chromium {
       if (type !== 'page') return
       this.#attach(targetId, pages, () => hasAnswered).then(answered.resolve, (error: Error) => {
         // A restored page may be changing its process, or be gone.
-        if (this.#tabs === 'blank') answered.reject(error)
+        if (this.#flags.tabs === 'blank') answered.reject(error)
       })
     })
     const unwatchCrashes = this.pipe.on('Target.targetCrashed', ({ targetId }) => {
@@ -136,7 +155,7 @@ export class Chromium {
     // command, or even the page's process. So the command is repeated, in a new process if necessary; attaching to a
     // closed page fails.
     const lost = delay(askAgainMilliseconds, undefined, { ref: false })
-    const answer = await (this.#tabs === 'blank' ? Promise.race([asked, lost]) : asked)
+    const answer = await (this.#flags.tabs === 'blank' ? Promise.race([asked, lost]) : asked)
     if (isOver()) {
       this.detach(sessionId)
       return page
@@ -150,7 +169,7 @@ export class Chromium {
   }
 
   async #orBusy(answered: Promise<FirstPage>, pages: readonly FirstPage[]): Promise<FirstPage> {
-    if (this.#tabs === 'blank') return answered
+    if (this.#flags.tabs === 'blank') return answered
     const busy = delay(busyPageMilliseconds, undefined, { ref: false }).then(() => pages[0] ?? answered)
     return Promise.race([answered, busy])
   }
@@ -171,4 +190,9 @@ export class Chromium {
     const [, port, browserPath] = /^DevTools listening on ws:\/\/127\.0\.0\.1:(\d+)(\/\S+)/.exec(line) ?? []
     if (port && browserPath) this.#endpoint.resolve({ port: Number(port), browserPath, ended: this.ended })
   }
+}
+
+/** What a launch fixes. The size of a headful browser is not among its flags. */
+function startsWith(options: FlagOptions): readonly unknown[] {
+  return [chromiumFlags(options), options.config.viewport]
 }

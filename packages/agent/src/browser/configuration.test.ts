@@ -31,13 +31,17 @@ async function sendProfile(agent: StartedAgent): Promise<number> {
   return response.statusCode
 }
 
+async function stateOf(agent: StartedAgent): Promise<string> {
+  return JSON.parse((await agent.call('GET', '/state')).body).state
+}
+
 test('a browser that waits for its profile starts with the latest configuration', async () => {
   await using agent = await startAgent({ headless: false, awaits_profile: true })
   const viewport = { width: 1000, height: 700, refresh_rate: 60 }
   const startUrl = 'data:text/html,<title>first</title>'
 
   const { status } = await agent.configure({ viewport, kiosk_mode: true, start_url: startUrl })
-  assert.deepEqual([status, agent.children('chromium')], [204, []], 'nothing is launched for that')
+  assert.deepEqual([status, await stateOf(agent)], [204, 'starting'], 'that is no launch')
   assert.equal(await sendProfile(agent), 204)
   await agent.becomesReady()
 
@@ -53,7 +57,7 @@ test('a browser that waits for its profile starts with the latest configuration'
 test('a browser that waits for its launch starts in the configured mode, and without a profile', async () => {
   await using agent = await startAgent({ awaits_profile: true })
   const { status } = await agent.configure({ stealth: true, launch: false })
-  assert.deepEqual([status, agent.children('chromium')], [204, []], 'nothing is launched for that')
+  assert.deepEqual([status, await stateOf(agent)], [204, 'starting'], 'that is no launch')
 
   await agent.configure({ launch: true })
   await agent.becomesReady()

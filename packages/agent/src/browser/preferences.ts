@@ -5,6 +5,8 @@ import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
 /** Chromium's value for "continue where you left off". Session cookies survive a restart only with it. */
 const restoreLastTabs = 1
 
+export const preferencesFile = 'Preferences'
+
 type Preferences = Readonly<Record<string, unknown>>
 
 /** Writes the preferences of a new browser profile; an existing profile keeps its own. */
@@ -12,7 +14,7 @@ export async function writePreferences(config: AgentConfig, userDataFolder: stri
   const folder = join(userDataFolder, 'Default')
   await mkdir(folder, { recursive: true })
   try {
-    await writeFile(join(folder, 'Preferences'), JSON.stringify(preferencesOf(config)), { flag: 'wx' })
+    await writeFile(join(folder, preferencesFile), JSON.stringify(preferencesOf(config)), { flag: 'wx' })
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   }
@@ -20,7 +22,7 @@ export async function writePreferences(config: AgentConfig, userDataFolder: stri
 
 /** Adapts the preferences of a profile from another session to this one. */
 export async function renewPreferences(config: AgentConfig, userDataFolder: string): Promise<void> {
-  const path = join(userDataFolder, 'Default', 'Preferences')
+  const path = join(userDataFolder, 'Default', preferencesFile)
   const saved = await readPreferences(path)
   const ours = preferencesOf(config)
   const merged = Object.fromEntries(

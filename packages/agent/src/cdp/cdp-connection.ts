@@ -4,7 +4,7 @@ import { type CommandTap, type DisconnectReason, maxTappedBytes } from './comman
 import { FrameBoundaries } from './frame-boundaries.ts'
 import { closeCodes, closeEcho, closeFrame, pingFrame, pongFrame, textFrame } from './server-frames.ts'
 
-const lastWordsMilliseconds = 2_000
+const flushLimitMilliseconds = 2_000
 
 export interface KeepAlive {
   /** A client that is silent for this long is pinged, and has the same time again to respond. */
@@ -33,7 +33,7 @@ export class CdpConnection {
   #waiting: Buffer[] = []
   #endsAfterWaiting = false
   #isReported = false
-  #lastSignOfLife = performance.now()
+  #lastTrafficAt = performance.now()
   #pingedAt: number | undefined
 
   /** `prepare` may do work before a command is passed on; its promise never rejects. */
@@ -59,7 +59,7 @@ export class CdpConnection {
       close: (payload) => this.#endWith(closeEcho(payload)),
       malformed: () => this.#cancel(closeCodes.protocolError),
     })
-    this.#check = setInterval(() => this.#checkLife(), keepAlive.checkIntervalMilliseconds)
+    this.#check = setInterval(() => this.#checkAlive(), keepAlive.checkIntervalMilliseconds)
     this.#check.unref()
     this.#splice()
   }
@@ -80,12 +80,12 @@ export class CdpConnection {
       socket.on('error', () => socket.destroy())
     }
     client.on('data', (chunk: Buffer) => {
-      this.#noteLife()
+      this.#noteTraffic()
       this.#frames.read(chunk)
     })
     chromium.on('data', (chunk: Buffer) => this.#toClient(chunk))
     client.on('drain', () => {
-      this.#noteLife()
+      this.#noteTraffic()
       chromium.resume()
       client.resume()
     })
@@ -145,7 +145,7 @@ export class CdpConnection {
     this.#inject(frame)
     this.#endsAfterWaiting = true
     if (this.#waiting.length === 0) this.#end('client')
-    else setTimeout(() => this.#client.destroy(), lastWordsMilliseconds).unref()
+    else setTimeout(() => this.#client.destroy(), flushLimitMilliseconds).unref()
   }
 
   /** Called when the session ends or no longer belongs to this client. */
@@ -163,7 +163,7 @@ export class CdpConnection {
     this.#chromium.destroy()
     this.#client.end()
     // Do not wait for a client that does not read its last bytes.
-    setTimeout(() => this.#client.destroy(), lastWordsMilliseconds).unref()
+    setTimeout(() => this.#client.destroy(), flushLimitMilliseconds).unref()
   }
 
   /** Reports the first cause of the end. */
@@ -203,18 +203,18 @@ export class CdpConnection {
     }
   }
 
-  #noteLife(): void {
-    this.#lastSignOfLife = performance.now()
+  #noteTraffic(): void {
+    this.#lastTrafficAt = performance.now()
     this.#pingedAt = undefined
   }
 
-  #checkLife(): void {
+  #checkAlive(): void {
     const now = performance.now()
     if (this.#pingedAt !== undefined) {
       if (now - this.#pingedAt < this.#silenceLimitMilliseconds) return
       this.#report('agent')
       this.#client.destroy()
-    } else if (now - this.#lastSignOfLife >= this.#silenceLimitMilliseconds) {
+    } else if (now - this.#lastTrafficAt >= this.#silenceLimitMilliseconds) {
       this.#pingedAt = now
       this.#inject(pingFrame())
     }

@@ -40,8 +40,8 @@ export async function sendByBrowser(options: SendOptions): Promise<BrowserAnswer
     const page = await pages.take(signal)
     const end = onlyOnce((isWhole: boolean) => {
       clearTimeout(timer)
-      if (isWhole) pages.giveBack(page)
-      else void pages.throwAway(page)
+      if (isWhole) pages.release(page)
+      else void pages.discard(page)
     })
     // Also if nobody reads the body.
     signal.addEventListener('abort', () => end(false))

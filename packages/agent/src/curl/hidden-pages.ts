@@ -35,7 +35,7 @@ export class HiddenPages {
   }
 
   /** A page whose request was completed can take another one. */
-  giveBack(page: HiddenPage): void {
+  release(page: HiddenPage): void {
     const timer = setTimeout(() => {
       this.#idle.delete(page)
       void page.close()
@@ -45,7 +45,7 @@ export class HiddenPages {
   }
 
   /** Ends the page, whatever it is doing. */
-  async throwAway(page: HiddenPage): Promise<void> {
+  async discard(page: HiddenPage): Promise<void> {
     await page.close()
     this.#open.release()
   }

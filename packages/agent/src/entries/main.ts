@@ -14,7 +14,7 @@ import { CaptchaTasks } from '../telemetry/captcha-tasks.ts'
 import { TelemetryCollector } from '../telemetry/telemetry-collector.ts'
 
 /** Time for the server to receive the reason why the agent ends. */
-const farewellMilliseconds = 500
+const exitDelayMilliseconds = 500
 
 const logger = createLogger({ name: 'agent', level: 'info', json: true })
 // One thread more than Node.js's default, set before the first one starts: one thread always waits for frames.
@@ -51,11 +51,11 @@ const reason = await browser.givenUp
 logger.error({ reason }, 'giving up on the browser')
 telemetry.giveUp()
 state.fail(reason)
-await delay(farewellMilliseconds)
+await delay(exitDelayMilliseconds)
 process.exit(1)
 
 /** Stops the browser; the agent exits after its response is sent. */
 async function stop(): Promise<void> {
   await browser.stop()
-  setTimeout(() => process.exit(0), farewellMilliseconds / 10)
+  setTimeout(() => process.exit(0), exitDelayMilliseconds / 10)
 }

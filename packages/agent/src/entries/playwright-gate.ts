@@ -14,12 +14,12 @@ client.on('message', (message: ToGate) => {
   else connection = connect(message.open, message)
 })
 
-function connect(address: string, { targetId, patienceMilliseconds = 0 }: Exclude<ToGate, string>): typeof connection {
+function connect(address: string, { targetId, tabLimitMilliseconds = 0 }: Exclude<ToGate, string>): typeof connection {
   const socket = new WebSocket(address, { ...toDevToolsServer, maxPayload: 0, perMessageDeflate: false })
   const tell = (message: FromGate) => client.postMessage(message)
   const gate = new TabGate({
     targetId,
-    patienceMilliseconds,
+    tabLimitMilliseconds,
     toChromium: (text) => {
       if (socket.readyState === WebSocket.OPEN) socket.send(text)
     },

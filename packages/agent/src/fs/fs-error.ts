@@ -32,7 +32,7 @@ export function toFsError(thrown: unknown, { field, path }: Place): unknown {
 
 const rules: Readonly<Record<string, string>> = {
   EISDIR: 'must not be a directory',
-  ENOTEMPTY: 'must not be a directory that is not empty',
+  ENOTEMPTY: 'must not be a non-empty directory',
   EEXIST: 'there is something of that name already',
   ENAMETOOLONG: 'has a name that is too long',
   ELOOP: 'must not go through so many symbolic links',

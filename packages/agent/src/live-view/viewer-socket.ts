@@ -5,7 +5,7 @@ import { type RawData, type WebSocket, WebSocketServer } from 'ws'
 /** A viewer that is silent for this long is pinged, and has the same time again to respond. */
 const silenceLimitMilliseconds = 30_000
 const checkIntervalMilliseconds = 10_000
-const lastWordsMilliseconds = 2_000
+const flushLimitMilliseconds = 2_000
 /** How much data may wait for a slow viewer before its source is paused. */
 const maxWaitingBytes = 256 * 1024
 const maxMessageBytes = 1024 * 1024
@@ -24,17 +24,17 @@ const server = new WebSocketServer({
 export class ViewerSocket {
   readonly #socket: WebSocket
   readonly #check: NodeJS.Timeout
-  #lastSignOfLife = performance.now()
+  #lastTrafficAt = performance.now()
   #isAsked = false
 
   private constructor(socket: WebSocket) {
     this.#socket = socket
-    this.#check = setInterval(() => this.#checkLife(), checkIntervalMilliseconds).unref()
+    this.#check = setInterval(() => this.#checkAlive(), checkIntervalMilliseconds).unref()
     socket.on('error', () => socket.terminate())
     socket.on('close', () => clearInterval(this.#check))
-    socket.on('pong', () => this.#noteLife())
+    socket.on('pong', () => this.#noteTraffic())
     socket.on('ping', (payload) => {
-      this.#noteLife()
+      this.#noteTraffic()
       if (!this.isBehind) socket.pong(payload)
     })
   }
@@ -74,7 +74,7 @@ export class ViewerSocket {
       takeNext()
     }
     socket.on('message', (data: RawData, isBinary) => {
-      this.#noteLife()
+      this.#noteTraffic()
       waiting.push([data as Buffer, isBinary])
       if (!isTaking) takeNext()
     })
@@ -84,7 +84,7 @@ export class ViewerSocket {
   send(bytes: Uint8Array, sent?: () => void): void {
     this.#socket.send(bytes, { binary: true }, (error) => {
       if (error) return
-      this.#noteLife()
+      this.#noteTraffic()
       sent?.()
     })
   }
@@ -96,17 +96,17 @@ export class ViewerSocket {
   /** Does not wait for a viewer that does not read its last bytes. */
   close(code: number, reason: string): void {
     this.#socket.close(code, reason)
-    const late = setTimeout(() => this.#socket.terminate(), lastWordsMilliseconds)
+    const late = setTimeout(() => this.#socket.terminate(), flushLimitMilliseconds)
     this.#socket.once('close', () => clearTimeout(late))
   }
 
-  #noteLife(): void {
-    this.#lastSignOfLife = performance.now()
+  #noteTraffic(): void {
+    this.#lastTrafficAt = performance.now()
     this.#isAsked = false
   }
 
-  #checkLife(): void {
-    const silence = performance.now() - this.#lastSignOfLife
+  #checkAlive(): void {
+    const silence = performance.now() - this.#lastTrafficAt
     if (silence >= 2 * silenceLimitMilliseconds) this.#socket.terminate()
     else if (silence >= silenceLimitMilliseconds && !this.#isAsked) {
       this.#isAsked = true

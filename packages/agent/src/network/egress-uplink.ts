@@ -16,7 +16,7 @@ import { connectionFailures } from './connection-failures.ts'
 import { readBulkFirstLine, readLines, writeLine } from './json-lines.ts'
 
 /** How long a request to egress waits while egress restarts. */
-const patienceMilliseconds = 5_000
+const restartLimitMilliseconds = 5_000
 const firstPauseMilliseconds = 20
 const longestPauseMilliseconds = 500
 /** More than Chromium sends at once; programs retry further queries. */
@@ -34,7 +34,7 @@ export interface EgressConnection {
   /** Resolves when both directions have broken, also after a normal end; losing egress breaks them too. */
   readonly broken: Promise<void>
   /** Reports how the program is ending its direction. */
-  tellEnd(how: Ending): void
+  announceEnd(how: Ending): void
 }
 
 export class ConnectionRefusal extends Error {
@@ -59,7 +59,7 @@ export class EgressUplink {
   readonly #socketPath: string
   #control: Promise<Control> | undefined
   /** Connections for which egress may still send messages. */
-  readonly #open = new Map<number, { readonly socket: Socket; readonly hear: (how: Ending) => void }>()
+  readonly #open = new Map<number, { readonly socket: Socket; readonly onEnd: (how: Ending) => void }>()
   #lastId = 0
 
   constructor(socketPath: string) {
@@ -77,7 +77,7 @@ export class EgressUplink {
       let hasEnded = false
       this.#open.set(id, {
         socket,
-        hear: (how) => {
+        onEnd: (how) => {
           hasEnded = true
           farEnd.resolve(how)
           if (how === 'reset') broken.resolve()
@@ -97,7 +97,7 @@ export class EgressUplink {
         received,
         farEnd: farEnd.promise,
         broken: broken.promise,
-        tellEnd: (how) => {
+        announceEnd: (how) => {
           if (!socket.closed) writeLine(control.socket, { type: 'closed', id, how } satisfies ConnectionClosed)
         },
       }
@@ -115,7 +115,7 @@ export class EgressUplink {
 
   /** Retries if egress ends meanwhile, up to the time limit. */
   async #ask<Answer>(question: (control: Control) => Promise<Answer>): Promise<Answer> {
-    const giveUp = performance.now() + patienceMilliseconds
+    const giveUp = performance.now() + restartLimitMilliseconds
     for (let pause = firstPauseMilliseconds; ; pause = Math.min(pause * 2, longestPauseMilliseconds)) {
       try {
         return await question(await this.#startedControl())
@@ -143,7 +143,7 @@ export class EgressUplink {
       socket.once('close', () => {
         forget()
         for (const connection of this.#open.values()) {
-          connection.hear('reset')
+          connection.onEnd('reset')
           connection.socket.destroy()
         }
         ready.reject(new LostEgress('egress has ended the control connection'))
@@ -153,7 +153,7 @@ export class EgressUplink {
         if (message.type === 'proxy_failed') {
           connectionFailures.note(message.host, message.port, { code: message.code, status: 502 })
         }
-        if (message.type === 'closed') this.#open.get(message.id)?.hear(message.how)
+        if (message.type === 'closed') this.#open.get(message.id)?.onEnd(message.how)
       })
       await ready.promise
       const lookups = this.#greet(new Socket(), { type: 'lookup' }).then((line) => {

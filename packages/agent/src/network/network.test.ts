@@ -100,7 +100,7 @@ test('the page gets the network error that egress reports', async () => {
 test('each direction of a connection ends separately, and a reset is forwarded as a reset', async () => {
   const ends: string[] = []
   await using _egress = await egress({
-    serve: (socket, greeting, control) => serveInWords(socket, greeting, control, ends),
+    serve: (socket, greeting, control) => serveByPort(socket, greeting, control, ends),
   })
 
   const halfClosed = await perl('echo.test:1000', 'print $s "hello"; shutdown($s, 1); print <$s>')
@@ -128,7 +128,7 @@ test('each direction of a connection ends separately, and a reset is forwarded a
  * Behaves according to the port: echoes, responds and breaks, or speaks and reports how the program ends. Chromium
  * connects to other ports by itself.
  */
-function serveInWords(socket: Socket, { id, port }: ConnectGreeting, control: Socket, ends: string[]): void {
+function serveByPort(socket: Socket, { id, port }: ConnectGreeting, control: Socket, ends: string[]): void {
   const say = (how: string) => writeLine(control, { type: 'closed', id, how })
   if (port === 1000) {
     socket.pipe(socket, { end: false })

@@ -4,16 +4,19 @@ import { deferWriteFailure } from '@berth/runtime/stream/deferred-write-failure.
 import type { EgressConnection } from './egress-uplink.ts'
 
 /** Connects a program's connection to the one that egress has opened for it, until both directions have ended. */
-export function splice(program: Socket, { socket: egress, received, farEnd, broken, tellEnd }: EgressConnection): void {
+export function splice(
+  program: Socket,
+  { socket: egress, received, farEnd, broken, announceEnd }: EgressConnection,
+): void {
   deferWriteFailure(program)
   program.on('error', () => {}) // 'close' follows.
   program.once('close', (hasFailed) => {
-    if (hasFailed || !egress.writableEnded) tellEnd('reset')
+    if (hasFailed || !egress.writableEnded) announceEnd('reset')
     egress.destroy()
   })
   program.once('end', () => {
     if (program.errored) return
-    tellEnd('end')
+    announceEnd('end')
     egress.end()
   })
   egress.once('end', () => {

@@ -95,7 +95,7 @@ class RenderedPage {
       if (loaded === 'over') return false
       const rest = new AbortController()
       const restTimer = setTimeout(() => rest.abort(), afterLoadMilliseconds)
-      await Promise.race([this.#comeToRest(rest.signal), over.promise, left.promise]).finally(() => {
+      await Promise.race([this.#waitUntilIdle(rest.signal), over.promise, left.promise]).finally(() => {
         clearTimeout(restTimer)
         rest.abort()
       })
@@ -107,7 +107,7 @@ class RenderedPage {
   }
 
   /** Resolves when the network is idle and the document has stopped changing, or the signal aborts. */
-  async #comeToRest(signal: AbortSignal): Promise<void> {
+  async #waitUntilIdle(signal: AbortSignal): Promise<void> {
     const aborted = new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
     await Promise.race([this.#idle.promise, aborted])
     let last: unknown

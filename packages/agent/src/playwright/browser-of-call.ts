@@ -11,7 +11,7 @@ export interface BrowserOfCall {
   readonly targetId: string
   readonly created: boolean
   /** Whether the requested tab exists but does not answer. */
-  readonly isInsteadOfStuck: boolean
+  readonly replacesStuckTab: boolean
   /** Ends the connection. The call's changes to tabs remain; Playwright's settings do not. */
   close(): Promise<void>
 }
@@ -21,7 +21,7 @@ interface OpenOptions {
   readonly gate: Worker
   readonly address: BrowserAddress
   readonly tab: TabChoice
-  readonly patienceMilliseconds: number
+  readonly tabLimitMilliseconds: number
 }
 
 /** Connects Playwright to the browser, with the tab of the call. */
@@ -30,10 +30,10 @@ export async function openBrowser({
   gate,
   address,
   tab,
-  patienceMilliseconds,
+  tabLimitMilliseconds,
 }: OpenOptions): Promise<BrowserOfCall> {
   const known = tab.kind === 'shown' ? (await tabsByActivity(address))[0] : tab.targetId
-  const connection = await GatedConnection.open(gate, address, { targetId: known, patienceMilliseconds })
+  const connection = await GatedConnection.open(gate, address, { targetId: known, tabLimitMilliseconds })
   // Before Playwright connects, so that it never sees another tab first.
   const opened = known === undefined || !(await isOpen(connection, known)) ? await newTab(connection, tab) : undefined
   // Without defaults that would affect other clients: download location, fonts, media (the gate adds what clicks need).
@@ -51,12 +51,12 @@ export async function openBrowser({
       page: found,
       targetId: targetOf(found),
       created: opened !== undefined,
-      isInsteadOfStuck: false,
+      replacesStuckTab: false,
       close,
     }
   }
   const page = await context.newPage()
-  return { browser, context, page, targetId: targetOf(page), created: true, isInsteadOfStuck: true, close }
+  return { browser, context, page, targetId: targetOf(page), created: true, replacesStuckTab: true, close }
 }
 
 async function isOpen(connection: GatedConnection, targetId: string): Promise<boolean> {

@@ -68,20 +68,20 @@ export class CodeRunner {
   }
 
   /** Undefined if the browser could not be reached; the agent has then been told. */
-  async #open({ browser: address, tab, patienceMilliseconds }: RunMessage): Promise<BrowserOfCall | undefined> {
+  async #open({ browser: address, tab, tabLimitMilliseconds }: RunMessage): Promise<BrowserOfCall | undefined> {
     const { line, gate, output } = this.#options
     const { chromium } = await this.#options.library
     await this.#left
     let opened: BrowserOfCall
     try {
-      opened = await openBrowser({ chromium, gate, address, tab, patienceMilliseconds })
+      opened = await openBrowser({ chromium, gate, address, tab, tabLimitMilliseconds })
     } catch (error) {
       this.#isRunning = false
       line.send({ type: 'unreached', reason: (error as Error).message })
       return undefined
     }
     line.send({ type: 'tab', targetId: opened.targetId, created: opened.created })
-    if (opened.isInsteadOfStuck) output.write('stderr', 'The tab does not answer; page is a new one.\n')
+    if (opened.replacesStuckTab) output.write('stderr', 'The tab does not answer; page is a new one.\n')
     return opened
   }
 

@@ -23,7 +23,7 @@ export type ToExecutor =
       readonly browser: BrowserAddress
       readonly tab: TabChoice
       /** How long the tab of the call may take to answer. */
-      readonly patienceMilliseconds: number
+      readonly tabLimitMilliseconds: number
     }
   | Answer
 

@@ -16,7 +16,7 @@ import {
 const idleLimitMilliseconds = 300_000
 const endOfBrowserMilliseconds = 2_000
 /** Code whose tab hangs gets another tab, and most of its time. */
-const maxPatienceMilliseconds = 5_000
+const maxTabLimitMilliseconds = 5_000
 /** Time to close the connection of a call and check for what it has left running. */
 const settleMilliseconds = 1_500
 
@@ -44,7 +44,7 @@ interface RunningCall {
   readonly output: { stdout: string; stderr: string }
   tab: { target_id: string; created: boolean } | undefined
   /** How long the tab may take to answer. */
-  readonly patienceMilliseconds: number
+  readonly tabLimitMilliseconds: number
   /** Settles when the browser of this code has ended. */
   browserEnded: Promise<unknown>
 }
@@ -123,7 +123,7 @@ export class Executor {
       stop: new AbortController(),
       output: { stdout: '', stderr: '' },
       tab: undefined,
-      patienceMilliseconds: Math.min(maxPatienceMilliseconds, timeoutSeconds * 250),
+      tabLimitMilliseconds: Math.min(maxTabLimitMilliseconds, timeoutSeconds * 250),
       browserEnded: Promise.resolve(),
     }
     const spoil = (error: string) => {
@@ -152,9 +152,9 @@ export class Executor {
       ([variables, { port, browserPath, ended }]) => {
         if (this.#call !== call) return
         call.browserEnded = ended
-        const { code, patienceMilliseconds } = call
+        const { code, tabLimitMilliseconds } = call
         const browser = { port, browserPath }
-        this.#running(variables).send({ type: 'run', code, browser, tab: this.#tab(), patienceMilliseconds })
+        this.#running(variables).send({ type: 'run', code, browser, tab: this.#tab(), tabLimitMilliseconds })
       },
       (error: Error) => call.end({ success: false, error: error.message }),
     )

@@ -46,7 +46,7 @@ export class GatedConnection implements ConnectOverCDPTransport {
   static async open(
     gate: Worker,
     { port, browserPath }: BrowserAddress,
-    tab: { readonly targetId: string | undefined; readonly patienceMilliseconds: number },
+    tab: { readonly targetId: string | undefined; readonly tabLimitMilliseconds: number },
   ): Promise<GatedConnection> {
     const connection = new GatedConnection(gate)
     connection.#post({ open: `ws://127.0.0.1:${port}${browserPath}`, ...tab })

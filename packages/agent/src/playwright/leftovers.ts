@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 const active = /^(Timeout|Immediate|WORKER|MESSAGEPORT|STATWATCHER|FSREQ.*|FILEHANDLECLOSEREQ|.*WRAP)$/
 
 /** How long ending resources may take. */
-const patienceMilliseconds = 200
+const settleMilliseconds = 200
 const pollMilliseconds = 10
 const looks = 2
 
@@ -46,7 +46,7 @@ export class Leftovers {
 
   /** Whether nothing started by the code is still running; the connection is closed by then. */
   async areNone(): Promise<boolean> {
-    const end = performance.now() + patienceMilliseconds
+    const end = performance.now() + settleMilliseconds
     // Between two waits of the same code there may be a moment with none, so it checks twice.
     for (let quietLooks = 0; quietLooks < looks && performance.now() < end; ) {
       quietLooks = this.#open.size === 0 ? quietLooks + 1 : 0

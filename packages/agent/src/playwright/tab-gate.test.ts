@@ -13,7 +13,7 @@ function startGate(targetId?: string) {
   const [toChromium, toClient]: [Message[], Message[]] = [[], []]
   const gate = new TabGate({
     targetId,
-    patienceMilliseconds: 5_000,
+    tabLimitMilliseconds: 5_000,
     toChromium: (text) => toChromium.push(JSON.parse(text)),
     toClient: (text) => toClient.push(JSON.parse(text)),
   })
@@ -31,7 +31,7 @@ function startGate(targetId?: string) {
         }),
       ),
     answerFirst: () => gate.fromChromium('{"id":2,"result":{}}'),
-    signOfLife(name: string) {
+    answerProbe(name: string) {
       const asked = toChromium.find(({ method, sessionId }) => method === 'Runtime.evaluate' && sessionId === name)
       gate.fromChromium(`{"id":${asked?.id},"result":{},"sessionId":"${name}"}`)
     },
@@ -42,14 +42,14 @@ function startGate(targetId?: string) {
 
 test('tabs are announced when they respond, and the client waits for all that do', () => {
   mock.timers.enable({ apis: ['setTimeout'] })
-  const { told, attach, answerFirst, signOfLife } = startGate()
+  const { told, attach, answerFirst, answerProbe } = startGate()
   attach('one')
   attach('two')
   answerFirst()
   assert.deepEqual(told(), [])
 
-  signOfLife('two')
-  signOfLife('one')
+  answerProbe('two')
+  answerProbe('one')
 
   assert.deepEqual(told(), ['two', 'one', 2])
   mock.timers.reset()
@@ -57,28 +57,28 @@ test('tabs are announced when they respond, and the client waits for all that do
 
 test('a tab that does not respond is left out, and announced when it does', () => {
   mock.timers.enable({ apis: ['setTimeout'] })
-  const { told, attach, answerFirst, signOfLife } = startGate()
+  const { told, attach, answerFirst, answerProbe } = startGate()
   attach('well')
   attach('stuck')
   answerFirst()
-  signOfLife('well')
+  answerProbe('well')
   mock.timers.tick(500)
 
   assert.deepEqual(told(), ['well', 2])
-  signOfLife('stuck')
+  answerProbe('stuck')
   assert.deepEqual(told(), ['well', 2, 'stuck'])
   mock.timers.reset()
 })
 
 test('the target tab of the call gets more time', () => {
   mock.timers.enable({ apis: ['setTimeout'] })
-  const { told, attach, answerFirst, signOfLife } = startGate('t-mine')
+  const { told, attach, answerFirst, answerProbe } = startGate('t-mine')
   attach('mine')
   answerFirst()
   mock.timers.tick(4_000)
   assert.deepEqual(told(), [])
 
-  signOfLife('mine')
+  answerProbe('mine')
 
   assert.deepEqual(told(), ['mine', 2])
   mock.timers.reset()

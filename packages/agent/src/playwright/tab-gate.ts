@@ -2,7 +2,7 @@
 const firstOwnId = 1_000_000_000
 const ownAnswer = '{"id":1000'
 /** A tab that takes longer to answer is hidden until it does. */
-const patienceMilliseconds = 500
+const tabLimitMilliseconds = 500
 /** A responsive client resumes a new target within milliseconds. */
 const pauseLimitMilliseconds = 1_000
 
@@ -26,7 +26,7 @@ interface TabGateOptions {
   /** The tab of the call, if it is known yet. */
   readonly targetId: string | undefined
   /** Limit for that tab, longer than for others: it may be busy for a while. */
-  readonly patienceMilliseconds: number
+  readonly tabLimitMilliseconds: number
   readonly toChromium: (text: string) => void
   readonly toClient: (text: string) => void
 }
@@ -61,7 +61,7 @@ export class TabGate {
 
   /** Examines the beginning of a message, which is Chromium's own; data of pages follows later in it. */
   fromChromium(text: string): void {
-    if (text.startsWith(ownAnswer)) this.#takeSignOfLife((JSON.parse(text) as CdpMessage).id as number)
+    if (text.startsWith(ownAnswer)) this.#handleProbeAnswer((JSON.parse(text) as CdpMessage).id as number)
     else if (text.startsWith('{"method":"Target.attachedToTarget"')) this.#takeAttached(text)
     else if (text.startsWith('{"method":"Target.detachedFromTarget"')) this.#takeDetached(text)
     else if (this.#firstAttach && text.startsWith(`{"id":${this.#firstAttach.id},`)) {
@@ -82,23 +82,23 @@ export class TabGate {
     // Playwright does this by default: a background tab then handles clicks and keys like the front one.
     if (isTab) this.#ask('Emulation.setFocusEmulationEnabled', { enabled: true }, sessionId)
     if (waitingForDebugger) this.#pause(sessionId)
-    if (isTab && !waitingForDebugger) this.#askForLife(sessionId, targetInfo, text)
+    if (isTab && !waitingForDebugger) this.#probe(sessionId, targetInfo, text)
     else this.#options.toClient(text)
   }
 
-  #askForLife(sessionId: string, { targetId }: TargetInfo, attached: string): void {
+  #probe(sessionId: string, { targetId }: TargetInfo, attached: string): void {
     const asked = { sessionId, attached, isAwaited: true }
     this.#asked.set(this.#ask('Runtime.evaluate', { expression: '0' }, sessionId), asked)
     const giveUp = () => {
       asked.isAwaited = false
       this.#answerFirstAttach()
     }
-    const { patienceMilliseconds: own } = this.#options
+    const { tabLimitMilliseconds: own } = this.#options
     const isOwn = targetId === this.#options.targetId
-    setTimeout(giveUp, isOwn ? own : Math.min(own, patienceMilliseconds)).unref()
+    setTimeout(giveUp, isOwn ? own : Math.min(own, tabLimitMilliseconds)).unref()
   }
 
-  #takeSignOfLife(id: number): void {
+  #handleProbeAnswer(id: number): void {
     const asked = this.#asked.get(id)
     if (!asked) return
     this.#asked.delete(id)

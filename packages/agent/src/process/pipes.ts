@@ -32,7 +32,7 @@ export class Pipe {
   static async open(count: number, folder: string): Promise<readonly Pipe[]> {
     const paths = Array.from({ length: count }, () => join(folder, `pipe-${randomUUID()}`))
     try {
-      await run('mkfifo', ['-m', '600', ...paths], { env: { PATH: '/usr/bin:/bin' } })
+      await makeNamedPipes(paths)
       return paths.map((path) => new Pipe(path))
     } finally {
       await Promise.all(paths.map((path) => rm(path, { force: true })))
@@ -48,6 +48,10 @@ export class Pipe {
   writer(): Socket {
     return streamOf({ fd: this.writeEnd, readable: false, writable: true })
   }
+}
+
+export async function makeNamedPipes(paths: readonly string[]): Promise<void> {
+  await run('mkfifo', ['-m', '600', ...paths], { env: { PATH: '/usr/bin:/bin' } })
 }
 
 function streamOf(options: { fd: number; readable: boolean; writable: boolean }): Socket {

@@ -9,7 +9,7 @@ import { exposeToMemoryKiller } from './memory-killer.ts'
 import type { Program, ProgramOptions } from './program.ts'
 
 /** The last output of the terminal arrives within a moment, unless another process keeps the terminal open. */
-const lastWordsMilliseconds = 200
+const lastOutputMilliseconds = 200
 
 /**
  * The native part of node-pty. Its JavaScript part is not used: it closes a terminal 200 ms after its program's end,
@@ -93,7 +93,7 @@ export class TerminalProgram implements Program {
     const code = await exited
     this.#hasExited = true
     this.resume()
-    await Promise.race([this.#closed.promise, delay(lastWordsMilliseconds)])
+    await Promise.race([this.#closed.promise, delay(lastOutputMilliseconds)])
     // Hangs up on processes that the program has left in it.
     this.#terminal.destroy()
     return code

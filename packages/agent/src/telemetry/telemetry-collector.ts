@@ -23,7 +23,7 @@ const eventsPerSecond = 1_000
 const maxBurst = 5_000
 
 /** Events are sent in batches, because each write costs agent and server more than the event itself. */
-const tellingPauseMilliseconds = 20
+const tellingPauseMilliseconds = 100
 
 /** Limits how long pages that do not answer can delay a change. */
 const attachLimitMilliseconds = 3_000

@@ -1,5 +1,4 @@
-import { once } from 'node:events'
-import { WebSocket } from 'ws'
+import { CommandClient } from './command-client.ts'
 
 interface BidiMessage {
   readonly type: 'success' | 'error' | 'event'
@@ -14,42 +13,17 @@ interface BidiMessage {
 }
 
 /** A bare websocket that speaks WebDriver BiDi. */
-export class BidiClient {
-  readonly socket: WebSocket
-  /** Close code of the websocket. */
-  readonly closed: Promise<number>
+export class BidiClient extends CommandClient<BidiMessage> {
   readonly events: BidiMessage[] = []
-  readonly #waiting = new Map<number, PromiseWithResolvers<BidiMessage>>()
-  #lastId = 0
 
-  private constructor(socket: WebSocket) {
-    this.socket = socket
-    socket.on('error', () => {}) // Reported by the 'close' that follows.
-    this.closed = once(socket, 'close').then(([code]) => code as number)
-    void this.closed.then((code) => {
-      for (const { reject } of this.#waiting.values()) reject(new Error(`the websocket closed with ${code}`))
-    })
-    socket.on('message', (data) => this.#take(JSON.parse(String(data))))
+  static open(url: string): Promise<BidiClient> {
+    const client = new BidiClient(url)
+    client.onEvent((event) => client.events.push(event))
+    return client.opened()
   }
 
-  static async open(url: string): Promise<BidiClient> {
-    const socket = new WebSocket(url, { maxPayload: 0, perMessageDeflate: false })
-    const client = new BidiClient(socket)
-    await Promise.race([
-      once(socket, 'open'),
-      client.closed.then((code) => Promise.reject(new Error(`closed: ${code}`))),
-    ])
-    return client
-  }
-
-  /** The whole response: a result, or an error. */
-  async ask(method: string, params: object = {}): Promise<BidiMessage> {
-    if (this.socket.readyState !== WebSocket.OPEN) throw new Error(`the websocket is closed: ${method}`)
-    const id = ++this.#lastId
-    const answer = Promise.withResolvers<BidiMessage>()
-    this.#waiting.set(id, answer)
-    this.socket.send(JSON.stringify({ id, method, params }))
-    return answer.promise
+  ask(method: string, params: object = {}): Promise<BidiMessage> {
+    return this.command({ method, params })
   }
 
   // biome-ignore lint/suspicious/noExplicitAny: a test knows what it asked for.
@@ -69,19 +43,5 @@ export class BidiClient {
   async evaluate(context: string, expression: string): Promise<any> {
     const { result } = await this.send('script.evaluate', { expression, target: { context }, awaitPromise: true })
     return result.value
-  }
-
-  terminate(): void {
-    this.socket.terminate()
-  }
-
-  #take(message: BidiMessage): void {
-    const waiting = typeof message.id === 'number' ? this.#waiting.get(message.id) : undefined
-    if (!waiting) {
-      this.events.push(message)
-      return
-    }
-    this.#waiting.delete(message.id as number)
-    waiting.resolve(message)
   }
 }

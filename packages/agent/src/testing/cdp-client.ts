@@ -1,8 +1,4 @@
-import { once } from 'node:events'
-import { WebSocket } from 'ws'
-
-/** Without a limit, like the agent itself. */
-const options = { maxPayload: 0, perMessageDeflate: false }
+import { CommandClient } from './command-client.ts'
 
 export interface CdpMessage {
   readonly id?: number
@@ -16,42 +12,13 @@ export interface CdpMessage {
 }
 
 /** A bare websocket that speaks CDP. */
-export class CdpClient {
-  readonly socket: WebSocket
-  /** Close code of the websocket. */
-  readonly closed: Promise<number>
-  readonly #waiting = new Map<number, PromiseWithResolvers<CdpMessage>>()
-  readonly #listeners = new Set<(message: CdpMessage) => void>()
-  #lastId = 0
-
-  private constructor(socket: WebSocket) {
-    this.socket = socket
-    socket.on('error', () => {}) // Reported by the 'close' that follows.
-    this.closed = once(socket, 'close').then(([code]) => code as number)
-    void this.closed.then((code) => {
-      for (const { reject } of this.#waiting.values()) reject(new Error(`the websocket closed with ${code}`))
-    })
-    socket.on('message', (data) => this.#take(JSON.parse(String(data))))
+export class CdpClient extends CommandClient<CdpMessage> {
+  static open(url: string): Promise<CdpClient> {
+    return new CdpClient(url).opened()
   }
 
-  static async open(url: string): Promise<CdpClient> {
-    const socket = new WebSocket(url, options)
-    const client = new CdpClient(socket)
-    await Promise.race([
-      once(socket, 'open'),
-      client.closed.then((code) => Promise.reject(new Error(`closed: ${code}`))),
-    ])
-    return client
-  }
-
-  /** The whole response: a result, or an error. */
-  async ask(method: string, params: object = {}, sessionId?: string): Promise<CdpMessage> {
-    if (this.socket.readyState !== WebSocket.OPEN) throw new Error(`the websocket is closed: ${method}`)
-    const id = ++this.#lastId
-    const answer = Promise.withResolvers<CdpMessage>()
-    this.#waiting.set(id, answer)
-    this.socket.send(JSON.stringify({ id, method, params, ...(sessionId !== undefined && { sessionId }) }))
-    return answer.promise
+  ask(method: string, params: object = {}, sessionId?: string): Promise<CdpMessage> {
+    return this.command({ method, params, ...(sessionId !== undefined && { sessionId }) })
   }
 
   // biome-ignore lint/suspicious/noExplicitAny: a test knows what it asked for.
@@ -80,11 +47,6 @@ export class CdpClient {
     return result.value
   }
 
-  /** Calls with every event from now on. */
-  onEvent(listener: (message: CdpMessage) => void): void {
-    this.#listeners.add(listener)
-  }
-
   // biome-ignore lint/suspicious/noExplicitAny: a test knows what it asked for.
   nextEvent(method: string, fits: (params: any) => boolean = () => true): Promise<any> {
     return new Promise((resolve) => {
@@ -94,22 +56,9 @@ export class CdpClient {
     })
   }
 
-  terminate(): void {
-    this.socket.terminate()
-  }
-
   /** CDP session of a target. */
   async attachTo(targetId: string): Promise<string> {
     const { sessionId } = await this.send('Target.attachToTarget', { targetId, flatten: true })
     return sessionId
-  }
-
-  #take(message: CdpMessage): void {
-    if (message.id === undefined) {
-      for (const listener of this.#listeners) listener(message)
-      return
-    }
-    this.#waiting.get(message.id)?.resolve(message)
-    this.#waiting.delete(message.id)
   }
 }

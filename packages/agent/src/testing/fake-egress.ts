@@ -56,7 +56,7 @@ export async function startFakeEgress(
         writeLine(socket, opened)
         if (opened.type === 'failed' || !control) return void socket.end()
         if (serve) return serve(socket, greeting, control)
-        tellEnds(socket, greeting.id, control)
+        announceEnds(socket, greeting.id, control)
         http.emit('connection', socket)
         break
       }
@@ -78,7 +78,7 @@ export async function startFakeEgress(
 }
 
 /** As in egress, the message precedes the end. */
-function tellEnds(socket: Socket, id: number, control: Socket): void {
+function announceEnds(socket: Socket, id: number, control: Socket): void {
   const end = socket.end.bind(socket) as (...args: unknown[]) => Socket
   socket.end = ((...args: unknown[]) => {
     writeLine(control, { type: 'closed', id, how: 'end' })

@@ -174,7 +174,7 @@ export async function startAgent(changes: Partial<AgentConfig> = {}): Promise<St
   }
   const configPath = join(folder, 'config.json')
   writeFileSync(configPath, JSON.stringify(config))
-  if (unprivilegedUser !== undefined) giveAway(folder, unprivilegedUser)
+  if (unprivilegedUser !== undefined) changeOwner(folder, unprivilegedUser)
 
   const boundPath = join(folder, 'agent.sock.new')
   const listener = createServer().listen(boundPath)
@@ -222,7 +222,7 @@ function nameOf(pid: string): string {
   }
 }
 
-function giveAway(folder: string, user: number): void {
+function changeOwner(folder: string, user: number): void {
   for (const name of ['.', 'home', 'run', 'displays', 'config.json']) chownSync(join(folder, name), user, user)
 }
 

@@ -45,7 +45,7 @@ function attached(wished: Capabilities): Capabilities {
  * The capabilities for the client: without the address inside the machine, but with the keys by which clients recognize
  * Chrome.
  */
-export function toldCapabilities(capabilities: Capabilities): Capabilities {
+export function clientCapabilities(capabilities: Capabilities): Capabilities {
   return { ...capabilities, 'goog:chromeOptions': {}, platformName: 'linux', setWindowRect: true }
 }
 

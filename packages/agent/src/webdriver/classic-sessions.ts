@@ -5,7 +5,7 @@ import type { Logger } from '@berth/runtime/process/logger.ts'
 import { endsNow } from '../browser/child-program.ts'
 import type { DevToolsEndpoint } from '../browser/chromium.ts'
 import { Chromedriver, type DriverCommand } from './chromedriver.ts'
-import { attachedCapabilities, toldCapabilities } from './classic-capabilities.ts'
+import { attachedCapabilities, clientCapabilities } from './classic-capabilities.ts'
 import { WebDriverError } from './webdriver-error.ts'
 
 const maxSessions = 16
@@ -121,7 +121,7 @@ export class ClassicSessions {
     this.#leave(id)
     // chromedriver's session is useless after its browser has ended.
     void browserEnded.then(() => this.#forget(id))
-    return { value: { sessionId: id, capabilities: toldCapabilities(value.capabilities) } }
+    return { value: { sessionId: id, capabilities: clientCapabilities(value.capabilities) } }
   }
 
   /** Registers a use of the session; the returned function ends it, once. */

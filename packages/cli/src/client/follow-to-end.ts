@@ -25,7 +25,7 @@ export type AppEvent =
     }
   | { readonly event: 'sse_heartbeat' }
 
-const patienceMilliseconds = 60_000
+const reconnectLimitMilliseconds = 60_000
 const pauseMilliseconds = 1_000
 
 interface FollowOptions {
@@ -69,7 +69,7 @@ export async function* followAcross(
       if (!(error instanceof LostConnection) || !hasBegun) throw error
       if (lostAt === undefined) printLine(`${error.message}; reconnecting`)
       lostAt ??= performance.now()
-      if (performance.now() - lostAt > patienceMilliseconds) throw error
+      if (performance.now() - lostAt > reconnectLimitMilliseconds) throw error
     }
     await delay(pauseMilliseconds, undefined, { ...(signal && { signal }) })
   }

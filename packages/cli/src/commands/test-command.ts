@@ -2,6 +2,7 @@ import { StartError } from '@berth/server/start-error.ts'
 import type { Command } from 'commander'
 import { runChecks } from '../development/run-checks.ts'
 import { testInCluster } from '../development/run-cluster-tests.ts'
+import { testInContainer } from '../development/run-container-tests.ts'
 import { findTestFiles, runTestFiles, type TestCounts } from '../development/run-tests.ts'
 import { durationText, printLine } from '../output.ts'
 import { installSystemPackages } from '../setup/install-system-packages.ts'
@@ -20,7 +21,12 @@ export function addTestCommand(program: Command): void {
     .option('--servers <number>', 'run the end-to-end tests against this many servers behind one address')
     .option('--clients', 'run real clients against a berth server instead, all or those named; downloads them first')
     .option('--kubernetes', 'run the tests that need a cluster, in the one of KUBECONFIG or in a temporary one')
-    .action(async (parts: string[], { deep, clients, kubernetes, servers }: TestOptions) => {
+    .option('--docker', 'build the image for one host, and run the tests of compose.yaml with Docker')
+    .action(async (parts: string[], { deep, clients, docker, kubernetes, servers }: TestOptions) => {
+      if (docker) {
+        process.exitCode = await testInContainer(parts)
+        return
+      }
       if (kubernetes) {
         process.exitCode = await testInCluster(parts)
         return
@@ -40,6 +46,7 @@ export function addTestCommand(program: Command): void {
 interface TestOptions {
   readonly deep?: boolean
   readonly clients?: boolean
+  readonly docker?: boolean
   readonly kubernetes?: boolean
   readonly servers?: string
 }

@@ -172,7 +172,7 @@ for (const [loss, script] of Object.entries({
     const { exitCode, stderr } = await machine.setup(root)
 
     assert.equal(exitCode, 69)
-    assert.match(stderr, /^berth: berth cannot determine the installed packages .* what is missing here\n$/)
+    assert.match(stderr, /^berth: berth cannot determine the installed packages .* what is missing\n$/)
   })
 }
 

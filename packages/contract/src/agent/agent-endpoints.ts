@@ -263,6 +263,8 @@ export const BrowserConfiguration = z.object({
   kiosk_mode: z.boolean().optional(),
   /** For a browser that has not been launched yet. */
   stealth: z.boolean().optional(),
+  /** Set before the first launch, when the policies have changed since the start of the machine. */
+  has_new_policies: z.boolean().optional(),
   /** Launches a browser that waits for a profile without one. */
   launch: z.boolean().optional(),
   /**

@@ -8,7 +8,7 @@ import { derivedRefreshRate } from './viewport.ts'
 const isValid = (schema: { safeParse(value: unknown): { success: boolean } }, value: unknown) =>
   schema.safeParse(value).success
 
-test('takes exactly the names of the rule', () => {
+test('accepts exactly the names that the rule permits', () => {
   fc.assert(
     fc.property(fc.oneof(fc.string({ maxLength: 300 }), fc.stringMatching(/^[a-zA-Z0-9._-]{1,300}$/)), (name) => {
       const holds =
@@ -28,7 +28,7 @@ test('counts the characters of tags, not their bytes', () => {
   assert.equal(isValid(Tags, { '😀': 'v' }), false)
 })
 
-test('takes 50 tags and refuses 51', () => {
+test('accepts 50 tags and rejects 51', () => {
   const tags = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, 'v']))
 
   assert.equal(isValid(Tags, tags(50)), true)
@@ -66,7 +66,7 @@ for (const [rule, body, holds] of [
   ['an unknown field', { colour: 'red' }, true],
   ['headless as text', { headless: 'true' }, false],
 ] as const) {
-  test(`${holds ? 'takes' : 'refuses'} ${rule}`, () => {
+  test(`${holds ? 'accepts' : 'rejects'} ${rule}`, () => {
     assert.equal(isValid(BrowserRequest, body), holds)
   })
 }

@@ -32,7 +32,7 @@ test('reads hosts, addresses and ranges, with and without ports', () => {
   )
 })
 
-test('says how to write a bad entry', () => {
+test('the error of an invalid entry gives the correct form', () => {
   const hints: [entry: string, hint: RegExp][] = [
     ['', /expected host/],
     ['*', /wildcards/],

@@ -62,7 +62,7 @@ test('a wildcard matches every name below it and not the name itself, and a name
   )
 })
 
-test('of all patterns that match, the exact one is found, else the one with the longest name', () => {
+test('of all matching patterns, the exact one is found, otherwise the one with the longest name', () => {
   fc.assert(
     fc.property(fc.uniqueArray(pattern, { selector: hostPatternText, maxLength: 12 }), name, (patterns, host) => {
       const matching = patterns.filter((candidate) => matchesHost(candidate, host))

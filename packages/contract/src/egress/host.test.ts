@@ -155,7 +155,7 @@ test('rejects text that is not a host', () => {
   for (const text of texts) assert.equal(parseHost(text), undefined, JSON.stringify(text))
 })
 
-test('reads a port from 1 to 65535, and needs one unless there is a usual one', () => {
+test('reads a port from 1 to 65535, and requires one unless there is a default', () => {
   const address: Host = { kind: 'address', address: '::1' }
 
   assert.deepEqual(parseHostAndPort('[::1]:65535'), { host: address, port: 65_535 })
@@ -178,7 +178,7 @@ test('reads a port from 1 to 65535, and needs one unless there is a usual one', 
   }
 })
 
-test('takes addresses from a resolver in their usual notation only', () => {
+test('accepts addresses from a resolver only in the usual notation', () => {
   assert.equal(parseAddress('10.0.0.1'), '10.0.0.1')
   assert.equal(parseAddress('2001:DB8:0:0::1'), '2001:db8::1')
   assert.equal(parseAddress('::ffff:10.0.0.1'), '10.0.0.1')

@@ -10,7 +10,7 @@ import {
   privateHostText,
 } from './private-hosts.ts'
 
-test('takes names, wildcards, private addresses and private ranges, in one spelling', () => {
+test('accepts names, wildcards, private addresses and private ranges, in canonical spelling', () => {
   const spellings: Record<string, string> = {
     'DB.Internal': 'db.internal',
     'db.internal.:5432': 'db.internal:5432',
@@ -64,7 +64,7 @@ const rules: Record<string, readonly string[]> = {
   'what is no host': ['', ' ', 'a b', 'user@db.internal', '[db.internal]', 'db..internal'],
 }
 for (const [rule, entries] of Object.entries(rules)) {
-  test(`refuses ${rule}`, () => {
+  test(`rejects ${rule}`, () => {
     for (const entry of entries) assert.throws(() => parsePrivateHost(entry), PrivateHostError, entry)
   })
 }
@@ -91,7 +91,7 @@ test('by default, private addresses are private and names are not', () => {
   assert.deepEqual(outside.filter(isPrivate), [])
 })
 
-test('an entry with a port is for that port alone, and a range for all of them', () => {
+test('an entry with a port applies only to that port, and a range to all ports', () => {
   const matches = (entry: string, text: string) => {
     const destination = parseHostAndPort(text)
     return destination !== undefined && isPrivateHost(parsePrivateHost(entry), destination)
@@ -106,7 +106,7 @@ test('an entry with a port is for that port alone, and a range for all of them',
   assert.equal(matches('*.corp.example', 'corp.example:443'), false)
 })
 
-test('of all ranges within the private ones, just those without host bits are taken, and they hold their addresses', () => {
+test('of all ranges within the private ones, only those without host bits are accepted, and they contain their addresses', () => {
   const octet = fc.integer({ min: 0, max: 255 })
   fc.assert(
     fc.property(fc.tuple(octet, octet, octet), fc.integer({ min: 8, max: 32 }), ([b, c, d], length) => {

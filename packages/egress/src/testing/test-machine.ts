@@ -42,7 +42,9 @@ export class TestMachine {
   readonly messages: ControlMessage[] = []
   readonly #events = new EventEmitter()
   #lookups: Promise<Socket> | undefined
-  #nextId = 1
+  /** Egress refuses an id that is in use, also by a connection that this machine has opened before it reconnected. */
+  static #nextId = 1
+  #lastId = 0
 
   private constructor(socketPath: string, control: Socket) {
     this.socketPath = socketPath
@@ -84,7 +86,7 @@ export class TestMachine {
   /** Opens a connection to `host:port`, with IPv6 addresses in brackets. Rejects with NotConnected. */
   async connect(destination: string): Promise<TestConnection> {
     const [, host = '', port = ''] = /^\[?(.*?)\]?:(\d+)$/.exec(destination) ?? []
-    const id = this.#nextId++
+    const id = this.#newId()
     const socket = connect({ path: this.socketPath, allowHalfOpen: true })
     socket.on('error', () => {})
     socket.write(`${JSON.stringify({ type: 'connect', id, host, port: Number(port) })}\n`)
@@ -115,13 +117,18 @@ export class TestMachine {
   }
 
   get lastId(): number {
-    return this.#nextId - 1
+    return this.#lastId
+  }
+
+  #newId(): number {
+    this.#lastId = TestMachine.#nextId++
+    return this.#lastId
   }
 
   async lookup(name: string, family: AddressFamily = 4): Promise<LookupAnswer> {
     this.#lookups ??= this.#openLookups()
     const socket = await this.#lookups
-    const id = this.#nextId++
+    const id = this.#newId()
     socket.write(`${JSON.stringify({ id, name, family })}\n`)
     const [answer] = await once(this.#events, `answer ${id}`)
     return answer

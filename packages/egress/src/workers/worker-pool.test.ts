@@ -9,7 +9,7 @@ import { closeOf, type TestConnection, TestMachine } from '../testing/test-machi
 
 const backLimitMilliseconds = 300
 /** A single measurement says little on a busy computer. */
-const attempts = 4
+const attempts = 12
 
 /** Resolves when a spare that replaces a worker is running. */
 async function untilSpare(egress: EgressProcess, count: number): Promise<void> {

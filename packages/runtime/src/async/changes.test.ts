@@ -14,7 +14,7 @@ test('a change wakes everyone who waits, once', async () => {
   assert.equal(changes.size, 0)
 })
 
-test('whoever leaves waits no longer', async () => {
+test('an aborted caller stops waiting', async () => {
   const changes = new Changes()
   const leaving = new AbortController()
   const wait = changes.next(leaving.signal)
@@ -26,7 +26,7 @@ test('whoever leaves waits no longer', async () => {
   assert.equal(changes.size, 0)
 })
 
-test('a long life of waits leaves no listener', async () => {
+test('many waits leave no listeners', async () => {
   const changes = new Changes()
   const { signal } = new AbortController()
 

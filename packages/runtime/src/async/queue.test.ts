@@ -23,7 +23,7 @@ test('work runs one after another, in the order of the calls', async () => {
   )
 })
 
-test('work that fails lets the next one run', async () => {
+test('failed work does not stop the next', async () => {
   const queue = new Queue()
 
   const failing = queue.run(() => {
@@ -35,7 +35,7 @@ test('work that fails lets the next one run', async () => {
   assert.equal(await next, 'yes')
 })
 
-test('whoever leaves while waiting is told at once, and keeps the others in order', async () => {
+test('an aborted caller is rejected immediately, and the others stay in order', async () => {
   const queue = new Queue()
   const steps: string[] = []
   const first = Promise.withResolvers<void>()
@@ -57,7 +57,7 @@ test('whoever leaves while waiting is told at once, and keeps the others in orde
   assert.deepEqual(steps, ['third'])
 })
 
-test('a signal that outlives its calls keeps no listener of theirs', async () => {
+test('a signal that outlives its calls keeps none of their listeners', async () => {
   const queue = new Queue()
   const { signal } = new AbortController()
 

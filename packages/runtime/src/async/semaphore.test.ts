@@ -20,7 +20,7 @@ test('admits up to the limit, then in the order of arrival', async () => {
   assert.deepEqual([admitted, semaphore.waiting], [[0, 1, 2, 3], 0])
 })
 
-test('whoever gives up takes nothing from those behind', async () => {
+test('an aborted caller does not take a slot from later ones', async () => {
   const semaphore = new Semaphore(1)
   await semaphore.acquire()
   const leaving = new AbortController()

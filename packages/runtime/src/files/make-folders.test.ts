@@ -17,7 +17,7 @@ test('creates a folder with its parents, and returns the topmost new one', async
   assert.equal(await nearestFolder(join(root, 'a', 'none', 'deeper')), join(root, 'a'))
 })
 
-test('two that make the same folders at once both succeed', async () => {
+test('concurrent calls for the same folders both succeed', async () => {
   const path = join(root, 'shared', ...'abcdefgh')
 
   await Promise.all(Array.from({ length: 8 }, () => makeFolders(path)))
@@ -25,7 +25,7 @@ test('two that make the same folders at once both succeed', async () => {
   assert.ok((await stat(path)).isDirectory())
 })
 
-test('rejects with the error of the system where no folder can be created', async () => {
+test('rejects with the system’s error if no folder can be created', async () => {
   await writeFile(join(root, 'file'), '')
   await symlink('nowhere', join(root, 'dangling'))
   await mkdir(join(root, 'long'))

@@ -28,7 +28,7 @@ async function request(
   return { response, answered: answered.promise }
 }
 
-test('events come as they are written, under a head that no proxy may change', async (context) => {
+test('events are sent immediately, with headers that prevent proxies from buffering', async (context) => {
   const { response } = await request(context, (answer) => sendEvents(answer, toAsync([{ a: 1 }, { b: 'two\nlines' }])))
 
   assert.equal(await text(response), 'data: {"a":1}\n\ndata: {"b":"two\\nlines"}\n\n')
@@ -38,7 +38,7 @@ test('events come as they are written, under a head that no proxy may change', a
   assert.equal(response.headers['x-sse-content-type'], 'application/json')
 })
 
-test('the head goes out before the first event, and silence is broken by comments', async (context) => {
+test('the headers are sent before the first event, and comments keep the connection alive', async (context) => {
   const { response } = await request(context, (answer, signal) =>
     sendEvents(answer, silentUntil(signal), { keepAliveMilliseconds: 20 }),
   )
@@ -52,7 +52,7 @@ test('the head goes out before the first event, and silence is broken by comment
   assert.match(seen, /^(: keepalive\n){3,}$/)
 })
 
-test('a reader that stands still holds up its source and gets no keep-alives on top', async (context) => {
+test('a reader that does not read blocks its source, and no keep-alives are queued', async (context) => {
   const padding = 'x'.repeat(10_000)
   let made = 0
   let socket: Socket | undefined
@@ -84,7 +84,7 @@ for (const [what, source, reason] of [
   ['a source that fails', failing, /the source broke/],
   ['an event that cannot be written', () => toAsync([{ big: 1n }]), /BigInt/],
 ] as const) {
-  test(`${what} breaks its own answer off, and is reported`, async (context) => {
+  test(`${what} cuts off its own response, and is reported`, async (context) => {
     const { response, answered } = await request(context, (answer) =>
       sendEvents(answer, source()).then(
         () => 'ended',
@@ -97,7 +97,7 @@ for (const [what, source, reason] of [
   })
 }
 
-test('a reader that leaves ends its source, and that is no failure', async (context) => {
+test('a reader that disconnects ends its source, without a failure', async (context) => {
   const ended = Promise.withResolvers<void>()
   const { response, answered } = await request(context, (answer, signal) => sendEvents(answer, source(signal)))
   async function* source(signal: AbortSignal) {

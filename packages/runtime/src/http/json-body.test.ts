@@ -19,7 +19,7 @@ test('reads every JSON value as JSON.parse does', () => {
   )
 })
 
-test('never throws anything but a named error, whatever the bytes', () => {
+test('throws only named errors for any bytes', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
       try {
@@ -49,11 +49,11 @@ test('keeps a key named constructor like any other', () => {
   assert.deepEqual(parseText('{"constructor":"x"}'), { constructor: 'x' })
 })
 
-test('takes the last of two equal keys', () => {
+test('uses the last of two equal keys', () => {
   assert.deepEqual(parseText('{"name":"a","name":"b"}'), { name: 'b' })
 })
 
-test('answers a body that does not arrive in time, and closes its connection', async () => {
+test('responds to a body that does not arrive in time, and closes its connection', async () => {
   const app = Fastify()
   acceptJsonBodies(app, { deadlineMilliseconds: 20 })
   replyWithErrors(app, createLogger({ name: 'test', level: 'silent', json: true }))
@@ -69,7 +69,7 @@ test('answers a body that does not arrive in time, and closes its connection', a
   assert.match(answer, /"code":"request_timeout"/)
 })
 
-test('a NUL character may stand in data, and nowhere else', () => {
+test('a NUL character is only accepted in data', () => {
   const parse = (text: string) => parseJson(Buffer.from(text), ['body', 'input'])
 
   assert.deepEqual(parse('{"body":"a\\u0000b"}'), { body: 'a\0b' })

@@ -71,7 +71,7 @@ for (const [method, path, answer] of [
   ['GET', '/stream?a=b', 'data: {"url":"/stream?a=b"}\n\n'],
   ['GET', '/refused', 'refused'],
 ] as const) {
-  test(`${method} ${path} is answered by ${answer}`, async () => {
+  test(`${method} ${path} is handled by ${answer}`, async () => {
     const text = await (await fetch(`${origin}${path}`, { method })).text()
 
     if (typeof answer === 'string') assert.equal(text, answer)
@@ -79,7 +79,7 @@ for (const [method, path, answer] of [
   })
 }
 
-test('a stream that breaks ends nothing but itself', async () => {
+test('a stream that fails ends only itself', async () => {
   const broken = await fetch(`${origin}/broken`)
   await assert.rejects(broken.text())
 
@@ -99,7 +99,7 @@ for (const [path, name] of [
   ['/all', 'otherwise'],
   ['/', 'otherwise'],
 ] as const) {
-  test(`a websocket to ${path} is served by ${name}`, async () => {
+  test(`a WebSocket to ${path} is served by ${name}`, async () => {
     const headers = { connection: 'upgrade', upgrade: 'websocket' }
     const client = request({ host: '127.0.0.1', port, path, headers }).end()
 

@@ -38,7 +38,7 @@ mountStream(app, followCount, async ({ query, signal }) => {
 const origin = await app.listen({ port: 0, host: '127.0.0.1' })
 after(() => app.close())
 
-test('events go out under the head of a stream', async () => {
+test('events are sent with the headers of a stream', async () => {
   const response = await fetch(`${origin}/count?to=2`)
 
   assert.equal(await response.text(), 'data: {"count":1}\n\ndata: {"count":2}\n\n')
@@ -51,7 +51,7 @@ for (const [query, status] of [
   ['to=0', 404],
   ['to=x', 400],
 ] as const) {
-  test(`what is refused before the first event is an answer with ${status}`, async () => {
+  test(`an error before the first event is a response with ${status}`, async () => {
     const response = await fetch(`${origin}/count?${query}`)
 
     assert.equal(response.status, status)
@@ -59,7 +59,9 @@ for (const [query, status] of [
   })
 }
 
-test('the head comes before the first event, and whoever leaves ends the source', { timeout: 20_000 }, async () => {
+test('the headers are sent before the first event, and the source ends when the reader disconnects', {
+  timeout: 20_000,
+}, async () => {
   const leaving = new AbortController()
   const response = await fetch(`${origin}/count?to=-1&ending=wait`, { signal: leaving.signal })
 
@@ -69,7 +71,7 @@ test('the head comes before the first event, and whoever leaves ends the source'
   await left.promise
 })
 
-test('a source that breaks ends its own stream alone', async () => {
+test('a source that fails ends only its own stream', async () => {
   const broken = await fetch(`${origin}/count?to=1&ending=break`)
 
   await assert.rejects(broken.text())

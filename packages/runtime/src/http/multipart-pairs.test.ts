@@ -53,7 +53,7 @@ for (const [spelling, zero, one] of [
     [field(one, 'file'), '1'],
   ] as [Written, Written, Written, Written]
 
-  test(`pairs ${spelling}, whatever comes first`, async () => {
+  test(`pairs ${spelling} in any order`, async () => {
     const orders = [
       [path0, file0, path1, file1],
       [file0, path0, file1, path1],
@@ -101,7 +101,7 @@ for (const [what, written, message] of [
   })
 }
 
-test('passes over parts that are none of the request’s', async () => {
+test('ignores parts that do not belong to the request', async () => {
   const strange: Written[] = [
     ['files[0][mode]', 'x'],
     ['other[0][path]', 'x'],
@@ -115,7 +115,7 @@ test('passes over parts that are none of the request’s', async () => {
   assert.deepEqual(pairs, ['a=0'])
 })
 
-test('leaves nothing behind when its reader gives up', async () => {
+test('leaves nothing behind when its reader stops', async () => {
   const temporaryFolder = await mkdtemp(join(tmpdir(), 'berth-pairs-'))
   const parts = partsOf([
     ['files[0][file]', 'x'],

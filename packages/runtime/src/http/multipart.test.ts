@@ -39,13 +39,13 @@ for (const [field, path] of [
   ['files.file', ['files', 'file']],
   ['env_vars[A.B]', ['env_vars', 'A.B']],
 ] as const) {
-  test(`takes ${field} apart`, () => {
+  test(`parses ${field}`, () => {
     assert.deepEqual(parseFieldPath(field), path)
   })
 }
 
 for (const inBytes of [false, true]) {
-  test(`yields texts and files in their order, when they come ${inBytes ? 'byte by byte' : 'at once'}`, async () => {
+  test(`yields texts and files in their order, when they arrive ${inBytes ? 'byte by byte' : 'together'}`, async () => {
     const body = filePart('files[1][file]', 'one\r\n--\r\n') + textPart('files[1][name]', 'ü') + filePart('file', '')
 
     const parts = await readAll(bodyOf(body + end, { inBytes }))
@@ -74,7 +74,7 @@ test('reads what FormData writes', async () => {
   ])
 })
 
-test('goes on after a file that nobody reads', async () => {
+test('continues after a file that is not read', async () => {
   const fields: string[] = []
   const body = bodyOf(filePart('file', 'x'.repeat(90_000)) + textPart('name', 'a') + end)
 
@@ -109,27 +109,27 @@ for (const [contentType, code] of [
   ['multipart/form-data', 'bad_request'],
   [`multipart/form-data; boundary=${'b'.repeat(5000)}`, 'bad_request'],
 ] as const) {
-  test(`refuses the content type ${contentType?.slice(0, 40)}`, async () => {
+  test(`rejects the content type ${contentType?.slice(0, 40)}`, async () => {
     const headers: IncomingHttpHeaders = contentType === undefined ? {} : { 'content-type': contentType }
 
     await assert.rejects(readAll(bodyOf(textPart('name', 'a') + end), { headers }), { name: 'BerthError', code })
   })
 }
 
-test('takes the boundary that a body begins with, where the head names another', async () => {
+test('uses the boundary at the start of the body if the header has another one', async () => {
   const other = { 'content-type': 'multipart/form-data; boundary=----formdata-undici-012345678901' }
 
   assert.deepEqual(await readAll(bodyOf(textPart('name', 'a') + end), { headers: other }), [['name', 'a']])
 })
 
-test('refuses a client that stalls', async () => {
+test('rejects a client that stalls', async () => {
   const body = new PassThrough()
   body.write(filePart('file', 'x').slice(0, -2))
 
   await assert.rejects(readAll(body, { stallMilliseconds: 20 }), { code: 'request_timeout' })
 })
 
-test('ends the file of a client that leaves half way', async () => {
+test('fails the file of a client that disconnects halfway', async () => {
   const left = Promise.withResolvers<unknown>()
   const arrived = Promise.withResolvers<void>()
   const server = createServer(async (message) => {
@@ -154,7 +154,7 @@ test('ends the file of a client that leaves half way', async () => {
   assert.equal(await left.promise, 'bad_request')
 })
 
-test('lets a client that sends too much finish and read the answer', async () => {
+test('lets a client that sends too much finish and read the response', async () => {
   const server = createServer((message, response) => {
     readAll(message, { headers: message.headers }).catch(({ status }) => response.writeHead(status).end())
   })
@@ -173,7 +173,7 @@ test('lets a client that sends too much finish and read the answer', async () =>
   assert.equal(status, 413)
 })
 
-test('reads parts that nobody knows to nowhere, of any kind and size, and counts them apart', async () => {
+test('discards unknown parts of any kind and size, and counts them separately', async () => {
   const isKnown = ([name]: readonly string[]) => name !== 'new'
   const unknown = textPart('new', 'x'.repeat(90_000)) + filePart('new[file]', 'y') + textPart('new', '\0')
 

@@ -23,7 +23,7 @@ test('names the field, the rule and the kind of the value', () => {
   assert.equal(faultIn(null), 'body: must be an object, not null.')
 })
 
-test('names an item of a list with its type, where it has one', () => {
+test('names an item of a list with its type, if it has one', () => {
   const wait = { type: 'wait', wait: 'long' }
 
   assert.equal(

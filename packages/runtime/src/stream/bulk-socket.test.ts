@@ -67,6 +67,7 @@ test('nothing is read before the first resume, and while it is paused', async ()
   await delay(50)
   assert.equal(copies.length, 0)
   socket.resume()
+  while (copies.length === 0) await delay(5)
   await delay(50)
   assert.equal(copies.length, 1)
 

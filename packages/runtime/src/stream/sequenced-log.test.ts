@@ -28,7 +28,7 @@ async function recordsOf(log: SequencedLog<Numbered>, after?: number): Promise<r
 
 const sequencesOf = (records: readonly SequencedRecord<Numbered>[]) => records.map(({ sequence }) => sequence)
 
-test('whoever comes back goes on after the last event that was acknowledged', async () => {
+test('a returning reader continues after the last acknowledged event', async () => {
   const log = logOf(5)
 
   log.acknowledge(3)
@@ -37,7 +37,7 @@ test('whoever comes back goes on after the last event that was acknowledged', as
   assert.deepEqual(sequencesOf(await recordsOf(log, 4)), [5])
 })
 
-test('an event that comes later wakes its reader', async () => {
+test('a later event wakes its reader', async () => {
   const log = logOf(0)
   const next = log.follow(undefined, never).next()
 
@@ -50,7 +50,7 @@ for (const [what, limits, lost] of [
   ['too many', { maxEvents: 2 }, 3],
   ['too long together', { maxLength: 60 }, 3],
 ] as const) {
-  test(`of events that are ${what} the oldest are lost, and their reader is told`, async () => {
+  test(`of events that are ${what} the oldest are lost, which is reported to the reader`, async () => {
     const records = await recordsOf(logOf(5, limits))
 
     assert.deepEqual(records[0], { sequence: lost, lost })
@@ -58,7 +58,7 @@ for (const [what, limits, lost] of [
   })
 }
 
-test('what is there at the same time is given out together, in the order and with the losses of single records', async () => {
+test('available records are returned together, with the same order and losses as single ones', async () => {
   const log = logOf(1, { maxEventLength: 100 })
   const together = log.followTogether(undefined, never, 1)
   const next = async () => ((await together.next()).value as readonly string[]).map((text) => JSON.parse(text))
@@ -78,7 +78,7 @@ test('what is there at the same time is given out together, in the order and wit
   assert.deepEqual((await waiting)[0].sequence, 5)
 })
 
-test('no more is given out together than a reader can hold', async () => {
+test('the size of records that are returned together is limited', async () => {
   const log = logOf(0, { maxLength: 10_000_000, maxEventLength: 200_000 })
   for (let number = 1; number <= 5; number++) log.append({ number, padding: 'x'.repeat(100_000) })
   const counts: number[] = []
@@ -87,7 +87,7 @@ test('no more is given out together than a reader can hold', async () => {
   assert.deepEqual(counts, [3, 2])
 })
 
-test('an event that is too long is a loss of one', async () => {
+test('an event that is too long counts as one lost event', async () => {
   const log = logOf(1, { maxEventLength: 100 })
   log.append({ number: 2, padding: 'x'.repeat(100) })
   log.append({ number: 3, padding: '' })
@@ -98,7 +98,7 @@ test('an event that is too long is a loss of one', async () => {
   assert.deepEqual(records[1], { sequence: 2, lost: 1 })
 })
 
-test('whoever asks for events that another has acknowledged is told that they are gone', async () => {
+test('events that another reader has acknowledged are reported as lost', async () => {
   const log = logOf(4)
   log.acknowledge(3)
 
@@ -108,7 +108,7 @@ test('whoever asks for events that another has acknowledged is told that they ar
   assert.deepEqual(sequencesOf(records), [3, 4])
 })
 
-test('numbers that were never given change nothing', async () => {
+test('unknown sequence numbers change nothing', async () => {
   const log = logOf(2)
 
   log.acknowledge(99)
@@ -118,7 +118,7 @@ test('numbers that were never given change nothing', async () => {
   assert.deepEqual(sequencesOf(await recordsOf(log)), [3])
 })
 
-test('each event is read once and in order, or counted as lost, whatever happens between', async () => {
+test('each event is read once and in order, or counted as lost, with random operations in between', async () => {
   const step = fc.oneof(
     fc.record({ do: fc.constant('append' as const), length: fc.nat(120) }),
     fc.record({ do: fc.constant('read' as const), count: fc.nat(6) }),

@@ -69,7 +69,7 @@ test('a key of one project is limited to it', async () => {
   )
 })
 
-test('a deleted key is not valid, a second after its last use at the latest', async () => {
+test('a deleted key is invalid at most one second after its last use', async () => {
   const project = await server.project()
   assert.equal((await project.call('GET', '/browsers')).status, 200)
   await server.database

@@ -403,7 +403,7 @@ const linkedTo = (connection: Named) => ({
 })
 const searchWith = (session: Named) => ({ query: 'x', content: contentOf(session) })
 
-test('what is named in a body is as absent as what does not exist', async () => {
+test('a foreign resource in a body is not found, like one that does not exist', async () => {
   const faults: string[] = []
   for (const [who, call] of Object.entries(outsiders)) {
     const own: Readonly<Record<string, string>> = {
@@ -443,12 +443,12 @@ test('what is named in a body is as absent as what does not exist', async () => 
   assert.deepEqual(faults, [])
 })
 
-test('names that are taken in one project are free in every other', async () => {
+test('names that are taken in one project are free in others', async () => {
   await ownerOf(strangerProject, {})
   await ownerOf(victimProject, { headers: { 'X-Kernel-Project': 'neighbour' } }, false)
 })
 
-test('an expired, deleted or unknown key opens no operation', async () => {
+test('an expired, deleted or unknown key gives no access to any operation', async () => {
   const [expired, deleted] = await Promise.all(
     ['expired', 'deleted'].map(async (name) => {
       const answer = await victimProject.call<CreatedApiKey>('POST', '/org/api_keys', { name, days_to_expire: 1 })
@@ -475,7 +475,7 @@ test('an expired, deleted or unknown key opens no operation', async () => {
   assert.deepEqual(faults, [])
 })
 
-test('the token of one session opens no operation of another', async () => {
+test('the token of one session gives no access to another', async () => {
   const own = await strangerProject.session({ headless: true })
   const token = new URL(own.cdp_ws_url).searchParams.get('jwt')
   const session = victim.ids.get('/browsers/{id_or_name}')
@@ -489,7 +489,7 @@ test('the token of one session opens no operation of another', async () => {
   assert.deepEqual(faults, [])
 })
 
-test('the token of a live view without input opens nothing else of its session', async () => {
+test('the token of a live view without input gives no other access to its session', async () => {
   const session = await victimProject.session({ headless: true })
   const own = await callOf(victimProject, {})('GET', `/browsers/${session.session_id}/live_view`)
   const address = new URL(JSON.parse(own.text).read_only_url)
@@ -524,7 +524,7 @@ test('the token of a live view without input opens nothing else of its session',
   assert.match(await page.text(), /data-read-only="true"/)
 })
 
-test('a foreign key opens no operation below the address of a session', async () => {
+test('a foreign key gives no access below the address of a session', async () => {
   const session = victim.ids.get('/browsers/{id_or_name}')
   const faults: string[] = []
   for (const key of [strangerProject.key, neighbourKey]) {

@@ -24,7 +24,7 @@ test('returns the session and the lease of a token', async () => {
   }
 })
 
-test('refuses tokens of another key, damaged ones and ones without a signature', async () => {
+test('rejects tokens of another key, damaged ones and ones without a signature', async () => {
   const tokens = new SessionTokens('master key of a test')
   const foreign = await new SessionTokens('another master key').issue(sessionId, createdAt)
   const own = await tokens.issue(sessionId, createdAt)
@@ -35,7 +35,7 @@ test('refuses tokens of another key, damaged ones and ones without a signature',
   }
 })
 
-test('refuses a token that was signed for another purpose', async () => {
+test('rejects a token that was signed for another purpose', async () => {
   const key = new TextEncoder().encode('master key of a test')
   const token = await new SignJWT()
     .setProtectedHeader({ alg: 'HS256' })
@@ -46,7 +46,7 @@ test('refuses a token that was signed for another purpose', async () => {
   assert.equal(await new SessionTokens('master key of a test').verify(token), undefined)
 })
 
-test('a token for a view opens the view without input, and nothing else', async () => {
+test('a token for viewing gives access only to the view without input', async () => {
   const tokens = new SessionTokens('master key of a test')
   const view = await tokens.issueForView(sessionId, createdAt, 2)
   const full = await tokens.issue(sessionId, createdAt, 2)

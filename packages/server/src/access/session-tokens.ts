@@ -2,6 +2,7 @@ import type { SessionId } from '@berth/contract/common/ids.ts'
 import { idPattern } from '@berth/contract/common/ids.ts'
 import { LoadingCache } from '@berth/runtime/async/loading-cache.ts'
 import { jwtVerify, SignJWT } from 'jose'
+import { LRUCache } from 'lru-cache'
 import { deriveKey } from './secrets.ts'
 
 const algorithm = 'HS256'
@@ -21,11 +22,15 @@ export interface TokenSubject {
  * while the caller of `verify` finds that active. The token of a session never changes, so its URLs stay valid.
  */
 export class SessionTokens {
-  readonly #key: Uint8Array
+  /** Imported once. Each use of the raw bytes would import them again. */
+  readonly #key: Promise<CryptoKey>
   readonly #issued = new LoadingCache<string, string>({ maxEntries: maxRememberedTokens })
+  /** Tokens that were issued or verified before. A token never changes. */
+  readonly #known = new LRUCache<string, TokenSubject>({ max: maxRememberedTokens })
 
   constructor(masterKey: string) {
-    this.#key = deriveKey(masterKey, 'session tokens')
+    const key = new Uint8Array(deriveKey(masterKey, 'session tokens'))
+    this.#key = crypto.subtle.importKey('raw', key, { name: 'HMAC', hash: 'SHA-256' }, false, ['sign', 'verify'])
   }
 
   issue(sessionId: SessionId, createdAt: Date, leaseNumber = 0): Promise<string> {
@@ -51,22 +56,28 @@ export class SessionTokens {
   }
 
   #issue(audience: string, { sessionId, leaseNumber }: TokenSubject, createdAt: Date): Promise<string> {
-    return this.#issued.get(`${audience} ${sessionId} ${leaseNumber}`, () =>
-      new SignJWT(leaseNumber === 0 ? {} : { lease: leaseNumber })
+    return this.#issued.get(`${audience} ${sessionId} ${leaseNumber}`, async () => {
+      const token = await new SignJWT(leaseNumber === 0 ? {} : { lease: leaseNumber })
         .setProtectedHeader({ alg: algorithm, typ: 'JWT' })
         .setSubject(sessionId)
         .setAudience(audience)
         .setIssuedAt(createdAt)
-        .sign(this.#key),
-    )
+        .sign(await this.#key)
+      this.#known.set(`${audience} ${token}`, { sessionId, leaseNumber })
+      return token
+    })
   }
 
   async #verify(audience: string, token: string): Promise<TokenSubject | undefined> {
+    const known = this.#known.get(`${audience} ${token}`)
+    if (known) return known
     try {
-      const { payload } = await jwtVerify(token, this.#key, { algorithms: [algorithm], audience })
+      const { payload } = await jwtVerify(token, await this.#key, { algorithms: [algorithm], audience })
       const { sub, lease = 0 } = payload
       if (sub === undefined || !idPattern.test(sub)) return undefined
-      return { sessionId: sub as SessionId, leaseNumber: Number(lease) }
+      const subject = { sessionId: sub as SessionId, leaseNumber: Number(lease) }
+      this.#known.set(`${audience} ${token}`, subject)
+      return subject
     } catch {
       return undefined // Forged, damaged and foreign tokens are treated alike.
     }

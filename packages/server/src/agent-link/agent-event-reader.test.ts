@@ -32,7 +32,7 @@ function machineAt(socketPath: string): ReachableMachine {
 
 function read(context: TestContext, socketPath: string, take: TakeAgentEvent): AgentEventReader {
   // At the pace of a real session, a test would wait for minutes.
-  const reader = new AgentEventReader(machineAt(socketPath), take, { price: 0, longestPauseMilliseconds: 100 })
+  const reader = new AgentEventReader(machineAt(socketPath), take, { minimumCost: 0, longestPauseMilliseconds: 100 })
   context.after(() => reader.close())
   return reader
 }
@@ -71,7 +71,7 @@ class Storage {
   }
 }
 
-test('events arrive in order and are forgotten by the agent', { timeout: 30_000 }, async (context) => {
+test('events arrive in order and are removed by the agent', { timeout: 30_000 }, async (context) => {
   const { agent, socketPath } = await fakeAgent(context)
   const storage = new Storage()
   read(context, socketPath, (record) => storage.take(record))
@@ -134,7 +134,7 @@ for (const [how, capacityIsEnough] of [
   })
 }
 
-test('a reader that takes nothing blocks no other stream of its agent', { timeout: 30_000 }, async (context) => {
+test('a reader that stores nothing blocks no other stream of its agent', { timeout: 30_000 }, async (context) => {
   const { agent, socketPath } = await fakeAgent(context)
   const waits = Promise.withResolvers<void>()
   read(context, socketPath, () => {
@@ -150,7 +150,7 @@ test('a reader that takes nothing blocks no other stream of its agent', { timeou
   assert.equal(state, 'ready')
 })
 
-test('events that an agent sent before its end are taken', { timeout: 30_000 }, async (context) => {
+test('events that an agent sent before its end are stored', { timeout: 30_000 }, async (context) => {
   const { agent, socketPath } = await fakeAgent(context)
   const storage = new Storage()
   const first = Promise.withResolvers<void>()

@@ -17,13 +17,13 @@ import { followAgent } from './follow-agent.ts'
  * Stores a record. After a rejection the record is delivered again. A record that a killed server has stored may also
  * be delivered again, so store records with their sequence numbers.
  */
-export type TakeAgentEvent<Told extends NumberedRecord = AgentEventRecord> = (record: Told) => Promise<void> | void
+export type TakeAgentEvent<Item extends NumberedRecord = AgentEventRecord> = (record: Item) => Promise<void> | void
 
 type NumberedRecord = { readonly sequence: number } | { readonly sequence: number; readonly lost: number }
 
 /** One of the streams of numbered records of an agent. */
-export interface RecordStream<Told extends NumberedRecord> {
-  readonly follow: Endpoint<z.ZodType, z.ZodType, z.ZodType, z.ZodType<Told>>
+export interface RecordStream<Item extends NumberedRecord> {
+  readonly follow: Endpoint<z.ZodType, z.ZodType, z.ZodType, z.ZodType<Item>>
   readonly acknowledge: Endpoint<z.ZodType, z.ZodType, typeof acknowledgeAgentEvents.body & {}>
   /** A longer event ends the stream. Correct agents send none. */
   readonly maxEventLength?: number
@@ -46,30 +46,30 @@ const events = {
  * Each event becomes a line of the log, which one session must not fill. An agent gives up long before ten crashes in a
  * row.
  */
-const eventPrice = 100
+const eventCost = 100
 const shortestPauseMilliseconds = 50
 const defaultLongestPauseMilliseconds = 5_000
-interface AgentEventReaderOptions<Told extends NumberedRecord> {
+interface AgentEventReaderOptions<Item extends NumberedRecord> {
   /** The cost of an event for the rate limit. */
-  readonly price?: number
+  readonly minimumCost?: number
   readonly pace?: EventRateLimiter
-  readonly stream?: RecordStream<Told>
+  readonly stream?: RecordStream<Item>
   readonly longestPauseMilliseconds?: number
   /** Until it resolves, the agent cannot respond and receives no requests. */
   readonly begin?: Promise<void>
 }
 
 /** The time to receive what an agent wrote before it ended. */
-const farewellMilliseconds = 1_000
+const finalReadMilliseconds = 1_000
 
 /**
  * Reads the events of one agent in order: each event, or the number of lost ones. It does not detect whether the
  * machine is alive: a stream that ends or fails is reopened after the last stored event.
  */
-export class AgentEventReader<Told extends NumberedRecord = AgentEventRecord> {
+export class AgentEventReader<Item extends NumberedRecord = AgentEventRecord> {
   readonly #machine: ReachableMachine
-  readonly #take: TakeAgentEvent<Told>
-  readonly #stream: RecordStream<Told>
+  readonly #take: TakeAgentEvent<Item>
+  readonly #stream: RecordStream<Item>
   readonly #abort = new AbortController()
   /** Aborts when no more streams are opened. */
   readonly #last = new AbortController()
@@ -81,10 +81,10 @@ export class AgentEventReader<Told extends NumberedRecord = AgentEventRecord> {
   #acknowledged: number | undefined
   #isAcknowledging = false
 
-  constructor(machine: ReachableMachine, take: TakeAgentEvent<Told>, options: AgentEventReaderOptions<Told> = {}) {
-    const { price = eventPrice, longestPauseMilliseconds = defaultLongestPauseMilliseconds } = options
-    this.#pace = options.pace ?? new EventRateLimiter(price)
-    this.#stream = options.stream ?? (events as unknown as RecordStream<Told>)
+  constructor(machine: ReachableMachine, take: TakeAgentEvent<Item>, options: AgentEventReaderOptions<Item> = {}) {
+    const { minimumCost = eventCost, longestPauseMilliseconds = defaultLongestPauseMilliseconds } = options
+    this.#pace = options.pace ?? new EventRateLimiter(minimumCost)
+    this.#stream = options.stream ?? (events as unknown as RecordStream<Item>)
     this.#taken = this.#stream.after
     this.#longestPauseMilliseconds = longestPauseMilliseconds
     this.#machine = machine
@@ -95,7 +95,7 @@ export class AgentEventReader<Told extends NumberedRecord = AgentEventRecord> {
   /** Reads the remaining events of an agent that has ended. */
   async finish(): Promise<void> {
     this.#last.abort()
-    await within(farewellMilliseconds, this.#ended).catch(() => {}) // Its events arrive faster than they are stored.
+    await within(finalReadMilliseconds, this.#ended).catch(() => {}) // Its events arrive faster than they are stored.
     this.close()
   }
 
@@ -133,7 +133,7 @@ export class AgentEventReader<Told extends NumberedRecord = AgentEventRecord> {
     }
   }
 
-  #checkOrder(record: Told): void {
+  #checkOrder(record: Item): void {
     if (this.#taken === undefined) return // The agent knows where the previous server stopped.
     const before = record.sequence - ('lost' in record ? record.lost : 1)
     if (before !== this.#taken) throw new Error(`its event ${record.sequence} follows ${this.#taken}`)

@@ -66,7 +66,7 @@ for (const [what, answer, reason] of endings) {
   })
 }
 
-test('an agent that reports its own end is believed at once', { timeout: 20_000 }, async (context) => {
+test('an agent that reports its own end counts as gone immediately', { timeout: 20_000 }, async (context) => {
   const failing = await watch(
     context,
     (socket) => socket.write(`${streamHead}${stateLine({ state: 'failed', failure: 'no display' })}`),
@@ -82,7 +82,7 @@ test('an agent that reports its own end is believed at once', { timeout: 20_000 
   assert.match(await foreign.gone, /version 99/)
 })
 
-test('the end of the machine counts in any state of the stream', { timeout: 20_000 }, async (context) => {
+test('the end of the machine is noticed in any state of the stream', { timeout: 20_000 }, async (context) => {
   const { agentWatch, endMachine, gone } = await watch(
     context,
     (socket) => socket.write(`${streamHead}${stateLine({})}`),
@@ -95,20 +95,23 @@ test('the end of the machine counts in any state of the stream', { timeout: 20_0
   assert.equal(await gone, 'its machine ended')
 })
 
-test('a stream that breaks off within a line is opened again', { timeout: 20_000 }, async (context) => {
+test('a stream that is cut off within a line is reopened', { timeout: 20_000 }, async (context) => {
   let count = 0
   const enough = Promise.withResolvers<void>()
-  const { agentWatch } = await watch(context, (socket) => {
+  const answer = (socket: Socket) => {
     if (++count === 4) enough.resolve()
     socket.end(`${streamHead}${stateLine({})}data: {"sta`)
-  })
+  }
+  const { agentWatch } = await watch(context, answer, 60_000)
 
   await enough.promise
 
   assert.equal(agentWatch.isOver, false)
 })
 
-test('an agent that ends its streams at once is asked again after a pause', { timeout: 20_000 }, async (context) => {
+test('after an agent ends its stream immediately, the stream is reopened after a pause', {
+  timeout: 20_000,
+}, async (context) => {
   const { gone, connections } = await watch(context, (socket) => socket.destroy(), 2_000)
 
   await gone

@@ -44,7 +44,7 @@ test('sends the body as JSON and resolves with the response', async () => {
   assert.deepEqual(await command(), { number: 42 })
 })
 
-test('rejects with the code and the message of a refusal, truncated', async () => {
+test('rejects with the code and the truncated message of an error response', async () => {
   answer = (response) => response.writeHead(409).end(JSON.stringify({ code: 'odd', message: 'x'.repeat(10_000) }))
 
   await assert.rejects(command(), (refusal) => {
@@ -55,7 +55,7 @@ test('rejects with the code and the message of a refusal, truncated', async () =
 })
 
 for (const words of ['', 'no JSON', 'null', '[1]', '{"code":{"a":1},"message":7}']) {
-  test(`accepts a refusal that says ${words || 'nothing'}`, async () => {
+  test(`accepts an error response with ${words || 'nothing'}`, async () => {
     answer = (response) => response.writeHead(500).end(words)
 
     await assert.rejects(command(), AgentRefusal)

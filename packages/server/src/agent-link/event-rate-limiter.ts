@@ -7,14 +7,14 @@ const defaultCharactersPerCredit = 1_000
 
 /** Slows down an agent that sends events without end, because each costs processor time that other sessions need. */
 export class EventRateLimiter {
-  readonly #price: number
+  readonly #minimumCost: number
   readonly #charactersPerCredit: number
   #credit = maxCredit
   #countedAt = performance.now()
 
-  /** `price` is the minimum cost of an event. At a cost of 1, a hundred events per second are never delayed. */
-  constructor(price = 1, charactersPerCredit = defaultCharactersPerCredit) {
-    this.#price = price
+  /** `minimumCost` is the minimum cost of an event. At a cost of 1, a hundred events per second are never delayed. */
+  constructor(minimumCost = 1, charactersPerCredit = defaultCharactersPerCredit) {
+    this.#minimumCost = minimumCost
     this.#charactersPerCredit = charactersPerCredit
   }
 
@@ -23,7 +23,7 @@ export class EventRateLimiter {
     const now = performance.now()
     this.#credit = Math.min(maxCredit, this.#credit + ((now - this.#countedAt) / 1_000) * creditPerSecond)
     this.#countedAt = now
-    this.#credit -= Math.max(this.#price, length / this.#charactersPerCredit)
+    this.#credit -= Math.max(this.#minimumCost, length / this.#charactersPerCredit)
     if (this.#credit < 0) await delay((-this.#credit / creditPerSecond) * 1_000, undefined, { signal })
   }
 }

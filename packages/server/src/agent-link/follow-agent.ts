@@ -36,7 +36,7 @@ export async function* followAgent<Event extends z.ZodType>(
   let unfinished = ''
   let endsEvent = false
   // With readline, an error of the stream would end the process.
-  for await (const chunk of whateverEndsIt(response)) {
+  for await (const chunk of readToEnd(response)) {
     const lines = `${unfinished}${chunk}`.split('\n')
     unfinished = lines.pop() ?? ''
     for (const line of [...lines, unfinished]) {
@@ -58,7 +58,7 @@ export async function* followAgent<Event extends z.ZodType>(
  * Yields everything that the agent wrote. Otherwise, a response that is cut off would discard data that nobody has read
  * yet.
  */
-function whateverEndsIt(response: IncomingMessage): Readable {
+function readToEnd(response: IncomingMessage): Readable {
   const read = new PassThrough({ highWaterMark: maxWaitingBytes, encoding: 'utf8' })
   response.on('data', (chunk: Buffer) => read.write(chunk) || response.pause())
   read.on('drain', () => response.resume())

@@ -180,7 +180,7 @@ const handshakeAnswers: readonly (readonly [what: string, written: string, got: 
   ],
 ]
 for (const [what, written, got] of handshakeAnswers) {
-  test(`a client that opens a websocket gets a head built by berth when the agent answers ${what}`, async (context) => {
+  test(`a client that opens a WebSocket gets response headers of berth when the agent sends ${what}`, async (context) => {
     const agent = await takenOver(context, (socket) => socket.end(written))
     const port = await serveRelay(context, agent)
 

@@ -40,7 +40,7 @@ const operationAnswers: readonly (readonly [what: string, answer: string, status
   ['nothing', '', 502],
 ]
 for (const [what, answer, status] of operationAnswers) {
-  test(`an agent that answers an operation with ${what} has its caller answered with ${status}`, async () => {
+  test(`if an agent responds to an operation with ${what}, the caller gets ${status}`, async () => {
     agentWrites(answer)
 
     const response = await fetch(`${session.base_url}/fs/file_info${search}&path=/tmp`)
@@ -84,7 +84,7 @@ const discoveryAnswers: readonly (readonly [path: string, what: string, answer: 
   ['other', 'a page', answerOf('404 X', '<script>'), 404],
 ]
 for (const [path, what, answer, status] of discoveryAnswers) {
-  test(`an agent that answers /json/${path} with ${what} has its client answered with ${status}`, async () => {
+  test(`if an agent responds to /json/${path} with ${what}, the client gets ${status}`, async () => {
     agentWrites(answer)
 
     const response = await fetch(`${session.base_url}/json/${path}${search}`)

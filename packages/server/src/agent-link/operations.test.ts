@@ -69,7 +69,7 @@ test('responses of a compromised agent never act on the origin of berth', async 
   }
 })
 
-test('a stream of events has the head that clients and proxies need, whatever the agent sends', async () => {
+test('a stream of events has the headers that clients and proxies need, whatever the agent sends', async () => {
   const session = await sessionWith((_request, response) => {
     response.writeHead(200, { 'content-type': 'text/html', 'cache-control': 'public', 'x-accel-buffering': 'yes' })
     response.end('data: {}\n\n')
@@ -88,7 +88,7 @@ test('a stream of events has the head that clients and proxies need, whatever th
   }
 })
 
-test('responses are streamed, starting with their head', async () => {
+test('responses are streamed, starting with their headers', async () => {
   const streams: ServerResponse[] = []
   const session = await sessionWith((_request, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()

@@ -70,7 +70,7 @@ for (const [what, path, headers, status, message] of refused) {
 }
 
 for (const root of roots) {
-  test(`anybody may read the protocol at ${root.replace(id, '{session}')}/json/protocol`, async () => {
+  test(`the protocol is public at ${root.replace(id, '{session}')}/json/protocol`, async () => {
     const response = await fetch(`${server.url}${root}/json/protocol`)
 
     assert.equal(response.status, 200)
@@ -93,7 +93,7 @@ const websockets: readonly (readonly [what: string, path: string, headers: reado
   ['another path', `/s/${id}/other?jwt=${token}`, [], 404],
 ]
 for (const [what, path, headers, status] of websockets) {
-  test(`a websocket with ${what} is answered with ${status}`, async () => {
+  test(`a WebSocket with ${what} is rejected with ${status}`, async () => {
     const answer = await handshake(path, headers)
 
     assert.match(answer, new RegExp(`^HTTP/1\\.1 ${status} `))

@@ -56,7 +56,7 @@ export async function blobSuite(kind: string, open: () => Promise<OpenBlobs>): P
     assert.ok(content.subarray(-10).equals(await buffer(await blobs.read(name, { start: content.length - 10 }))))
   })
 
-  test(`${kind}: a range is read, and what lies behind the end is left out`, async () => {
+  test(`${kind}: a range is read, without bytes after the end`, async () => {
     const name = await newBlob('0123456789')
     const read = async (start: number, length?: number) =>
       text(await blobs.read(name, { start, ...(length !== undefined && { length }) }))
@@ -70,7 +70,7 @@ export async function blobSuite(kind: string, open: () => Promise<OpenBlobs>): P
     assert.equal(await read(99, 5), '')
   })
 
-  test(`${kind}: a blob that is not there is told by a class of its own`, async () => {
+  test(`${kind}: a missing blob is an error of a separate class`, async () => {
     await assert.rejects(blobs.read(`suite-${randomUUID()}`), BlobNotFound)
     await assert.rejects(blobs.read(`suite-${randomUUID()}`, { start: 1 }), BlobNotFound)
     await assert.rejects(blobs.read(`suite-${randomUUID()}`, { start: 1, length: 0 }), BlobNotFound)
@@ -80,7 +80,7 @@ export async function blobSuite(kind: string, open: () => Promise<OpenBlobs>): P
     ['small', ['half']],
     ['large', [randomBytes(17 * mebibyte)]],
   ] as const) {
-    test(`${kind}: a ${size} write that breaks off leaves nothing`, async () => {
+    test(`${kind}: an interrupted ${size} write leaves nothing`, async () => {
       const name = `suite-${randomUUID()}`
 
       await assert.rejects(blobs.write(name, pieces(...parts, new Error('the client has left'))), /has left/)
@@ -89,7 +89,7 @@ export async function blobSuite(kind: string, open: () => Promise<OpenBlobs>): P
       assert.deepEqual(await Array.fromAsync(blobs.list({ prefix: name, before: longFromNow() })), [])
     })
 
-    test(`${kind}: a ${size} blob is never replaced, and of two writes of one name the first to end wins`, async () => {
+    test(`${kind}: a ${size} blob is never replaced, and of two writes of one name the first to complete wins`, async () => {
       const name = await newBlob(...parts)
       await assert.rejects(blobs.write(name, pieces('other', ...parts)), BlobExists)
       assert.ok(Buffer.from(parts[0] as string).equals(await buffer(await blobs.read(name))))
@@ -103,7 +103,7 @@ export async function blobSuite(kind: string, open: () => Promise<OpenBlobs>): P
     })
   }
 
-  test(`${kind}: a reader has a removed blob whole, and removing twice is fine`, async () => {
+  test(`${kind}: a reader gets all of a removed blob, and a second removal succeeds`, async () => {
     const name = await newBlob('x'.repeat(300_000))
     const reader = await blobs.read(name)
     await blobs.remove(name)
@@ -113,7 +113,7 @@ export async function blobSuite(kind: string, open: () => Promise<OpenBlobs>): P
     await assert.rejects(blobs.read(name), BlobNotFound)
   })
 
-  test(`${kind}: lists what begins with a prefix and is older than a moment`, async () => {
+  test(`${kind}: lists blobs with a prefix that are older than a given time`, async () => {
     const prefix = `listed-${randomUUID()}-`
     const names = ['a', 'b', 'c'].map((end) => `${prefix}${end}`)
     for (const name of names) await blobs.write(name, pieces('x'))
@@ -127,7 +127,7 @@ export async function blobSuite(kind: string, open: () => Promise<OpenBlobs>): P
     assert.ok(names.every((name) => all.includes(name)))
   })
 
-  test(`${kind}: removing what was left unfinished takes neither blobs nor writes under way`, async () => {
+  test(`${kind}: removing incomplete writes affects neither blobs nor writes in progress`, async () => {
     const name = await newBlob('whole')
     const goOn = Promise.withResolvers<void>()
     const begun = Promise.withResolvers<void>()
@@ -150,7 +150,7 @@ export async function blobSuite(kind: string, open: () => Promise<OpenBlobs>): P
     assert.equal(await text(await blobs.read(name)), 'whole')
   })
 
-  test(`${kind}: takes no path for a name`, async () => {
+  test(`${kind}: rejects a path as a name`, async () => {
     for (const name of ['../master-key', 'a/b', '', '.', 'a b', 'a\0']) {
       await assert.rejects(blobs.read(name), /is not a valid blob name/)
       await assert.rejects(blobs.write(name, pieces('x')), /is not a valid blob name/)

@@ -86,7 +86,7 @@ for (const [kind, changed, credentials, reason] of [
   ['a key that is not known', {}, { AWS_ACCESS_KEY_ID: 'somebody-else' }, /AWS_ACCESS_KEY_ID.* may not use it/],
   ['a server that is not there', { endpoint: 'http://127.0.0.1:9' }, {}, /cannot be used: .*ECONNREFUSED/],
 ] as const) {
-  test(`${kind} keeps berth from starting, and is named`, async () => {
+  test(`${kind} prevents berth from starting, and is named`, async () => {
     const known = { ...process.env }
     Object.assign(process.env, credentials)
 

@@ -11,6 +11,6 @@ export function deferContinue(server: Server): void {
 }
 
 /** Sends 100 Continue once, if the client waits for it. */
-export function tellToContinue(request: IncomingMessage, response: ServerResponse): void {
+export function sendContinue(request: IncomingMessage, response: ServerResponse): void {
   if (waiting.delete(request)) response.writeContinue()
 }

@@ -12,7 +12,7 @@ const { first, second } = servers
 
 const full = () => new BerthError('capacity_exhausted', { reason: 'no memory is available.' })
 
-test('a create for which a server has no room is done by another one that has', async () => {
+test('a create without room on a server is handled by another one with room', async () => {
   const project = await first.project()
   first.host.failNextStart(full())
 
@@ -30,7 +30,7 @@ test('a create for which a server has no room is done by another one that has', 
   assert.deepEqual(log.map(({ method }) => method).toSorted(), ['DELETE', 'POST'])
 })
 
-test('a create without a body is done elsewhere too', async () => {
+test('a create without a body is also handled by another server', async () => {
   const project = await first.project()
   first.host.failNextStart(full())
 
@@ -40,7 +40,7 @@ test('a create without a body is done elsewhere too', async () => {
   assert.ok(second.host.has(body.session_id as SessionId))
 })
 
-test('a create for which no server has room is refused, and leaves nothing', async () => {
+test('a create is rejected when no server has room, and leaves nothing', async () => {
   const project = await first.project()
   first.host.failNextStart(full())
   second.host.failNextStart(full())
@@ -53,7 +53,7 @@ test('a create for which no server has room is refused, and leaves nothing', asy
   assert.equal((await project.call('POST', '/browsers', { name: 'full' })).status, 200, 'its name is free')
 })
 
-test('a create is refused when the only other server cannot be reached', async () => {
+test('a create is rejected when the only other server cannot be reached', async () => {
   const project = await first.project()
   await first.database
     .updateTable('servers')
@@ -68,7 +68,7 @@ test('a create is refused when the only other server cannot be reached', async (
   assert.deepEqual([refused.status, refused.body.code], [529, 'capacity_exhausted'])
 })
 
-test('other failures of a create stay where they are', async () => {
+test('other failures of a create are not forwarded', async () => {
   const project = await first.project()
   first.host.failNextStart('the display is missing')
 

@@ -53,7 +53,7 @@ function moveAtFirstLookup() {
   store.resolve = async (...args) => {
     const found = await resolve.apply(store, args)
     moves.lookups += 1
-    if (moves.lookups === 1) await first.services.takeUps?.giveAway()
+    if (moves.lookups === 1) await first.services.handovers?.handOverAll()
     return found
   }
   return moves
@@ -77,7 +77,7 @@ async function connect(server: TestServer, address: string): Promise<WebSocket> 
   return socket
 }
 
-test('the sessions of a server that was killed are served by another one, with their machines', async () => {
+test('another server takes over the sessions of a killed one, with their machines', async () => {
   const { project, session, id, machineId } = await sessionOn(first)
   await first.crash()
   await killed('test')
@@ -112,14 +112,14 @@ const requests = [
 for (const [method, path, body = ''] of requests) {
   const what = `a ${method} with ${body.length} bytes`
 
-  test(`${what} for a session of a server that has gone waits until another one has it`, async () => {
+  test(`${what} for a session of a lost server waits until another one has adopted it`, async () => {
     const { session, id, machineId } = await sessionOn(first)
     await first.crash()
     echo(machineId, first)
 
     const answer = request(at(second, `${session.base_url}${path}`), session, method, body)
     await killed('test')
-    await second.services.takeUps?.moveFromGone()
+    await second.services.handovers?.moveFromGone()
 
     const { status, text } = await answer
     assert.deepEqual([status, text.length], [200, body.length])
@@ -127,7 +127,7 @@ for (const [method, path, body = ''] of requests) {
     await first.start()
   })
 
-  test(`${what} whose session moves while it is on its way reaches the next server`, async () => {
+  test(`${what} reaches the new server when its session moves meanwhile`, async () => {
     const { session, id, machineId } = await sessionOn(first)
     echo(machineId, first)
     await first.services.heartbeat.drain()
@@ -162,7 +162,7 @@ for (const [method, path, expected] of [
   })
 }
 
-test('a client that asks before it sends a body is told to go on by the server that reads it, and else refused', async () => {
+test('a client that waits for 100 Continue gets it from the server that reads the body, or an error', async () => {
   const { session } = await sessionOn(first)
   const ask = async (server: TestServer, token: string) => {
     const path = `${new URL(`${session.base_url}/process/exec`).pathname}${token}`
@@ -203,14 +203,14 @@ for (const [why, owner, witness] of [
   })
 }
 
-test('of several servers that look, one gets each session, and all get some', async () => {
+test('several servers share the sessions, and each session has one server', async () => {
   const ids = []
   for (let count = 0; count < 4; count += 1) ids.push((await sessionOn(first)).id)
   const third = await first.sibling('third')
   await changeServers("id = 'third'", { up_since: "now() - interval '1 hour'" })
   await killed('test')
 
-  const moves = [second, third, second, third].map((server) => server.services.takeUps?.moveFromGone())
+  const moves = [second, third, second, third].map((server) => server.services.handovers?.moveFromGone())
   await Promise.all(moves)
   await Promise.all([second.reap(), third.reap()])
 
@@ -225,7 +225,7 @@ test('of several servers that look, one gets each session, and all get some', as
   await database.deleteFrom('servers').where('id', '=', 'third').execute()
 })
 
-test('a server that was taken for gone lets go of its sessions, and ends none of them', async () => {
+test('a server that counted as gone detaches from its sessions, and ends none of them', async () => {
   const { session, id, machineId } = await sessionOn(first)
   const socket = await connect(first, session.cdp_ws_url)
   const end = closed(socket)
@@ -243,7 +243,7 @@ test('a server that was taken for gone lets go of its sessions, and ends none of
   again.terminate()
 })
 
-test('a session that was starting on a server that is gone is removed with its machine', async () => {
+test('a session that was starting on a lost server is removed with its machine', async () => {
   const { id, machineId } = await sessionOn(first)
   await first.crash()
   await database.updateTable('sessions').set({ state: 'starting' }).where('id', '=', id).execute()
@@ -256,7 +256,7 @@ test('a session that was starting on a server that is gone is removed with its m
   await first.start()
 })
 
-test('what a caller has ended while its server went is finished by another one', async () => {
+test('the end of a session is completed by another server', async () => {
   const { id, machineId } = await sessionOn(first)
   await first.crash()
   await database.updateTable('sessions').set({ state: 'ending', deleted_at: new Date() }).where('id', '=', id).execute()
@@ -270,7 +270,7 @@ test('what a caller has ended while its server went is finished by another one',
   await first.start()
 })
 
-test('a session ends when its machine has gone with its server', async () => {
+test('a session ends when its machine is lost together with its server', async () => {
   const { id, machineId } = await sessionOn(first)
   await first.crash()
   const { agent } = first.host.machines.get(machineId) ?? {}
@@ -286,12 +286,12 @@ test('a session ends when its machine has gone with its server', async () => {
   await first.start()
 })
 
-test('a server that ends gives its sessions away, and what clients have open goes on', async () => {
+test('a stopping server hands its sessions over, and open connections of clients continue', async () => {
   const { project, session, id } = await sessionOn(first)
   const socket = await connect(first, session.cdp_ws_url)
 
   await first.services.heartbeat.drain()
-  const given = await first.services.takeUps?.giveAway()
+  const given = await first.services.handovers?.handOverAll()
   await first.reap()
 
   assert.equal(given, 1)
@@ -310,7 +310,7 @@ test('a server that ends gives its sessions away, and what clients have open goe
 
 type Moment = 'resolve' | 'updateHere' | 'beginEndHere'
 
-/** The sessions of the first server move when it asks its store this for the first time. */
+/** The sessions of the first server move right before its first call of this method of the store. */
 function moveBefore(moment: Moment) {
   const { store, takeUps } = first.services
   const ask = store[moment] as (...args: unknown[]) => Promise<unknown>
@@ -333,7 +333,7 @@ for (const [method, moment, expected] of [
   ['DELETE', 'resolve', 204],
   ['DELETE', 'beginEndHere', 204],
 ] as const) {
-  test(`a ${method} whose session moves just before ${moment} is to be repeated, and is done then`, async () => {
+  test(`a ${method} whose session moves just before ${moment} can be repeated, and succeeds then`, async () => {
     const { project, id, machineId } = await sessionOn(first)
     const body = method === 'PATCH' ? { name: `moved-${moment}`, tags: { at: moment } } : undefined
     const change = () => project.call<Browser & { code?: string }>(method, `/browsers/${id}`, body)
@@ -359,16 +359,16 @@ for (const [method, moment, expected] of [
   })
 }
 
-test('sessions stay where they are when there is no other server', async () => {
+test('sessions stay on their server when there is no other one', async () => {
   const { id } = await sessionOn(first)
   await killed('second')
   await first.services.heartbeat.drain()
 
-  assert.equal(await first.services.takeUps?.giveAway(), 0)
+  assert.equal(await first.services.handovers?.handOverAll(), 0)
   assert.ok(first.services.machines.has(id))
 })
 
-test('what a server leaves that has ended is moved at once', async () => {
+test('sessions of a stopped server move immediately', async () => {
   const { id } = await sessionOn(first)
   await changeServers("id = 'second'", { up_since: 'now()' })
   await first.services.servers.leave('test')
@@ -379,7 +379,7 @@ test('what a server leaves that has ended is moved at once', async () => {
   await second.services.terminator.end(id)
 })
 
-test('machines without a session are removed with the server that has started them', async () => {
+test('machines without a session are removed when the server that started them is lost', async () => {
   const { id, machineId } = await sessionOn(first)
   const stray = (await sessionOn(first)).id
   const { machine_id: strayMachine } = await first.row(stray)
@@ -397,7 +397,7 @@ test('machines without a session are removed with the server that has started th
   await first.start()
 })
 
-test('invocations of a server that is gone fail, and those of others run on', async () => {
+test('invocations of a lost server fail, and those of others continue', async () => {
   const apps = new TestApps(first)
   const project = await first.project()
   const deployment = await apps.serving(project, 'app')
@@ -414,7 +414,7 @@ test('invocations of a server that is gone fail, and those of others run on', as
   assert.deepEqual([statuses.get(lost.id), statuses.get(other.id)], ['failed', 'running'])
 })
 
-test('a connection that is on its way to a server when the session moves reaches the next one', async () => {
+test('a connection that is being opened when the session moves reaches the new server', async () => {
   const { session, id } = await sessionOn(first)
   await first.services.heartbeat.drain()
   using moves = moveAtFirstLookup()

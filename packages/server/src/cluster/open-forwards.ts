@@ -1,6 +1,6 @@
 import type { Peers } from './peers/peers.ts'
 
-const lookMilliseconds = 5_000
+const pollMilliseconds = 5_000
 
 /**
  * The requests and connections that are being forwarded to other servers. A host that loses power or its network sends
@@ -20,7 +20,7 @@ export class OpenForwards {
   add(owner: string, cut: () => void): Disposable {
     const entry = { owner, cut }
     this.#open.add(entry)
-    this.#timer ??= setInterval(() => void this.#look(), lookMilliseconds).unref()
+    this.#timer ??= setInterval(() => void this.#look(), pollMilliseconds).unref()
     return { [Symbol.dispose]: () => void this.#open.delete(entry) }
   }
 

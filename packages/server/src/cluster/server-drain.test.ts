@@ -23,7 +23,7 @@ async function drain({ limitMilliseconds, open, isShared = true, failure }: Scen
   const left = [...open]
   const server = new ServerDrain({
     heartbeat: { drain: async () => void (await note('draining')) },
-    takeUps: isShared ? { giveAway: () => note('give away') } : undefined,
+    handovers: isShared ? { handOverAll: () => note('give away') } : undefined,
     limitMilliseconds,
     countOpen: () => (left.length > 1 ? (left.shift() as number) : (left[0] as number)),
     restartClients: () => {
@@ -38,7 +38,7 @@ async function drain({ limitMilliseconds, open, isShared = true, failure }: Scen
   return { steps: [...new Set(steps)], milliseconds: performance.now() - begunAt, wasOver, isOver: server.isOver }
 }
 
-test('what is open when the time is over is told to connect again', async () => {
+test('clients that are still connected at the time limit are told to reconnect', async () => {
   const { steps, milliseconds, wasOver, isOver } = await drain({ limitMilliseconds: 600, open: [1] })
 
   assert.deepEqual(steps, ['draining', 'give away', 'restart'])
@@ -46,23 +46,23 @@ test('what is open when the time is over is told to connect again', async () => 
   assert.deepEqual([wasOver, isOver], [false, true])
 })
 
-test('a server whose clients have gone does not wait for the rest of the time', { timeout: 30_000 }, async () => {
+test('a server without clients does not wait for the time limit', { timeout: 30_000 }, async () => {
   const { steps } = await drain({ limitMilliseconds: 3_600_000, open: [2, 1, 0] })
 
   assert.deepEqual(steps, ['draining', 'give away'])
 })
 
-test('a host that waits for nothing ends its clients at once', async () => {
+test('with a limit of 0, clients are closed immediately', async () => {
   const { steps, wasOver } = await drain({ limitMilliseconds: 0, open: [1], isShared: false })
 
   assert.deepEqual([steps, wasOver], [[], true])
 })
 
-test('sessions are given away also when nothing is waited for', async () => {
+test('sessions are handed over even with a limit of 0', async () => {
   assert.deepEqual((await drain({ limitMilliseconds: 0, open: [1] })).steps, ['draining', 'give away'])
 })
 
-test('without a database, clients still may finish', async () => {
+test('clients may finish even without a database', async () => {
   const { steps, isOver } = await drain({ limitMilliseconds: 300, open: [1], failure: new Error('no database') })
 
   assert.deepEqual([steps, isOver], [['draining', 'give away', 'restart'], true])

@@ -1,16 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { ServerHeartbeat } from '../features/servers/server-heartbeat.ts'
-import type { SessionTakeUps } from '../features/sessions/machines/session-take-ups.ts'
+import type { SessionHandovers } from '../features/sessions/machines/session-handovers.ts'
 
-const lookMilliseconds = 250
+const pollMilliseconds = 250
 /** The time that load balancers need to notice that this server is not ready. */
 const noticeMilliseconds = 3_000
-const goodbyeMilliseconds = 2_500
+const endClientsMilliseconds = 2_500
 
 interface ServerDrainOptions {
   readonly heartbeat: Pick<ServerHeartbeat, 'drain'>
-  readonly takeUps: Pick<SessionTakeUps, 'giveAway'> | undefined
+  readonly handovers: Pick<SessionHandovers, 'handOverAll'> | undefined
   /** How long open connections of clients may continue. With 0, the drain does not wait. */
   readonly limitMilliseconds: number
   /** The number of open requests and WebSockets. */
@@ -39,8 +39,8 @@ export class ServerDrain {
   }
 
   async run(): Promise<void> {
-    const { heartbeat, takeUps, limitMilliseconds, logger } = this.#options
-    if (takeUps || !this.#isOver) {
+    const { heartbeat, handovers, limitMilliseconds, logger } = this.#options
+    if (handovers || !this.#isOver) {
       await heartbeat.drain().catch((error: Error) => {
         logger.warn({ reason: error.message }, 'could not record that this server is stopping')
       })
@@ -48,19 +48,19 @@ export class ServerDrain {
     const begunAt = performance.now()
     const [notice, limit] = [Math.min(noticeMilliseconds, limitMilliseconds), limitMilliseconds]
     for (;;) {
-      await this.#giveAway()
+      await this.#handOverAll()
       const elapsed = performance.now() - begunAt
       if (elapsed >= limit || (elapsed >= notice && this.#options.countOpen() === 0)) break
-      await delay(Math.min(lookMilliseconds, limit - elapsed))
+      await delay(Math.min(pollMilliseconds, limit - elapsed))
     }
     if (!this.#isOver) await this.#endClients()
     this.#isOver = true
   }
 
   /** Includes sessions that were created since the last call. */
-  async #giveAway(): Promise<void> {
-    const { takeUps, logger } = this.#options
-    await takeUps?.giveAway().catch((error: Error) => {
+  async #handOverAll(): Promise<void> {
+    const { handovers, logger } = this.#options
+    await handovers?.handOverAll().catch((error: Error) => {
       logger.warn({ reason: error.message }, 'could not hand sessions over to other servers; retrying')
     })
   }
@@ -71,8 +71,11 @@ export class ServerDrain {
     if (open === 0) return
     logger.info({ open }, 'closing the remaining connections of clients')
     restartClients()
-    for (const deadline = performance.now() + goodbyeMilliseconds; countOpen() > 0 && performance.now() < deadline; ) {
-      await delay(lookMilliseconds)
+    for (
+      const deadline = performance.now() + endClientsMilliseconds;
+      countOpen() > 0 && performance.now() < deadline;
+    ) {
+      await delay(pollMilliseconds)
     }
   }
 }

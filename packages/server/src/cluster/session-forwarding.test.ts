@@ -107,7 +107,7 @@ test('a large body and its response are streamed in both directions at once', as
   assert.equal((await answer.text()).length, body.length)
 })
 
-test('a body that is too large is refused by the other server with 413 before it has arrived', async () => {
+test('a body that is too large is rejected by the other server with 413 before it has arrived', async () => {
   const { project, id } = await elsewhere()
 
   const answers = await Promise.all(
@@ -175,7 +175,7 @@ for (const name of ['cdp_ws_url', 'webdriver_ws_url'] as const) {
   })
 }
 
-test('a websocket that the other server refuses is refused with its status', async () => {
+test('a WebSocket that the other server rejects is rejected with its status', async () => {
   const { session } = await elsewhere()
   const statusOf = async (address: string) => {
     const socket = new WebSocket(address)

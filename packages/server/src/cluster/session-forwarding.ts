@@ -15,12 +15,12 @@ import { publicUrlOf } from '../access/public-url.ts'
 import { readBearer, readTokenQuery } from '../access/session-credentials.ts'
 import type { SessionTokens } from '../access/session-tokens.ts'
 import type { ServerStore } from '../features/servers/server-store.ts'
+import type { SessionHandovers } from '../features/sessions/machines/session-handovers.ts'
 import type { SessionMachines } from '../features/sessions/machines/session-machines.ts'
-import type { SessionTakeUps } from '../features/sessions/machines/session-take-ups.ts'
 import type { ResolvedSession, SessionStore } from '../features/sessions/records/session-store.ts'
 import { sessionRoot } from '../features/sessions/records/session-urls.ts'
 import { ownSessionOf } from '../own-session/own-session-guard.ts'
-import { deferContinue, tellToContinue } from './expected-continue.ts'
+import { deferContinue, sendContinue } from './expected-continue.ts'
 import { forwardFullCreates } from './forward-full-creates.ts'
 import { clientAddressOf, isForwarded, receiveForwarded } from './forwarded-requests.ts'
 import { type Forward, HttpForwarder, hasBody, misdirectedHeader, UnreadBody } from './http-forwarder.ts'
@@ -39,7 +39,7 @@ interface SessionForwardingOptions {
   readonly store: Pick<SessionStore, 'resolve'>
   readonly machines: Pick<SessionMachines, 'has'>
   /** Absent when each server has its own machines. */
-  readonly takeUps: Pick<SessionTakeUps, 'arrive'> | undefined
+  readonly handovers: Pick<SessionHandovers, 'adoptForRequest'> | undefined
   readonly tokens: Pick<SessionTokens, 'verify'>
   readonly logger: Logger
 }
@@ -109,7 +109,7 @@ export class SessionForwarding {
     if (!this.#options.isShared) return
     deferContinue(app.server)
     app.addHook('preParsing', async (request, reply, payload) => {
-      const goOn = () => tellToContinue(request.raw, reply.raw)
+      const goOn = () => sendContinue(request.raw, reply.raw)
       const field = namedInBody(request)
       if (field) goOn()
       const limitBytes = request.routeOptions.bodyLimit ?? app.initialConfig.bodyLimit ?? 0
@@ -132,7 +132,7 @@ export class SessionForwarding {
       return read ? Readable.from([read.body]) : payload
     })
     // When machines are shared, lack of capacity affects all servers.
-    if (!this.#options.takeUps) forwardFullCreates(app, (request, reply) => this.#createElsewhere(request, reply))
+    if (!this.#options.handovers) forwardFullCreates(app, (request, reply) => this.#createElsewhere(request, reply))
   }
 
   /**
@@ -143,7 +143,7 @@ export class SessionForwarding {
   async #reach(request: IncomingMessage, { findOwner, canRepeat, forward }: Reach): Promise<boolean> {
     const deadline = performance.now() + movingMilliseconds
     // For a forwarded request, the other server repeats the lookup.
-    const waits = this.#options.takeUps !== undefined && !isForwarded(request)
+    const waits = this.#options.handovers !== undefined && !isForwarded(request)
     for (;;) {
       const owner = await findOwner()
       if (owner === undefined) return false
@@ -208,7 +208,8 @@ export class SessionForwarding {
     const [, id] = belowSession.exec(pathOf(request.url ?? '')) ?? []
     const findOwner = async () => (ownSessionOf(request.socket) === undefined ? this.#otherOwnerById(id) : undefined)
     // The session moved on while the request was on its way: the server that forwarded it repeats the lookup.
-    if (this.#options.takeUps && isForwarded(request) && (await findOwner()) !== undefined) return void socket.destroy()
+    if (this.#options.handovers && isForwarded(request) && (await findOwner()) !== undefined)
+      return void socket.destroy()
     const forward = async (owner: string) =>
       this.#upgrades.forward(request, socket, head, await this.#wayTo(owner, request))
     const isElsewhere = await this.#reach(request, { findOwner, canRepeat: () => true, forward })
@@ -253,16 +254,16 @@ export class SessionForwarding {
   }
 
   async #isHere(id: SessionId): Promise<boolean> {
-    const { machines, takeUps } = this.#options
+    const { machines, handovers } = this.#options
     if (!machines.has(id)) return false
-    await takeUps?.arrive(id)
+    await handovers?.adoptForRequest(id)
     return true
   }
 
   async #unlessHere(session: Pick<ResolvedSession, 'id' | 'driver_id'> | undefined): Promise<string | undefined> {
-    const { serverId, takeUps } = this.#options
+    const { serverId, handovers } = this.#options
     if (session?.driver_id !== serverId) return session?.driver_id
-    await takeUps?.arrive(session.id)
+    await handovers?.adoptForRequest(session.id)
     return undefined
   }
 }

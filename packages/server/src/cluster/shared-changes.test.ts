@@ -50,7 +50,7 @@ test('an update does not change a session that another server has ended meanwhil
   assert.ok(!first.host.has(id), 'its server ends the machine when it sees that the session has ended')
 })
 
-test('a dashboard is told of the sessions of another server', async () => {
+test('a dashboard receives changes of sessions on another server', async () => {
   const project = await first.project()
   const leaving = new AbortController()
   const stream = await fetch(`${second.url}/dashboard/changes`, {
@@ -95,7 +95,7 @@ test('a delete does not wait for a hanging update, on either server', async () =
   assert.equal((await update).status, 404)
 })
 
-test('requests forwarded to a silent server are cut when it counts as gone', {
+test('requests to a silent server are aborted when it counts as gone', {
   timeout: 60_000,
 }, async () => {
   const project = await first.project()

@@ -48,7 +48,9 @@ async function readHolder(): Promise<number | undefined> {
   return rows[0]?.pid
 }
 
-test('a second server on the database is refused until the first has stopped', { timeout: 30_000 }, async (context) => {
+test('a second server on the database is rejected until the first has stopped', {
+  timeout: 30_000,
+}, async (context) => {
   const first = await take(context)
 
   await assert.rejects(take(context), (error) => error instanceof StartError && error.exitCode === 75)
@@ -99,7 +101,7 @@ test('a server whose lock was taken by another one has to stop', { timeout: 30_0
   await lost.promise
 })
 
-test('the command refuses to start beside another server, with instructions', {
+test('the command refuses to start next to another server, and gives instructions', {
   timeout: 120_000,
 }, async (context) => {
   await take(context)

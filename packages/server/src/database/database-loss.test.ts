@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { spawn } from 'node:child_process'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -12,6 +13,31 @@ import { openDatabase } from './database.ts'
 import { EmbeddedPostgres } from './embedded-postgres.ts'
 
 const logger = createLogger({ name: 'test', level: 'silent', json: true })
+
+test('PostgreSQL starts although another process has the number of the one before', async (context) => {
+  const user = await openServiceUser('database')
+  const folders = await openHostFolders({
+    dataFolder: await mkdtemp(join(tmpdir(), 'berth-number-')),
+    userRuntimeFolder: undefined,
+  })
+  const socketFolder = join(folders.runtime, 'postgres')
+  const postgres = new EmbeddedPostgres({ dataFolder: folders.data, socketFolder, user, logger })
+  const other = spawn('sleep', ['infinity'], { stdio: 'ignore', ...user })
+  context.after(async () => {
+    other.kill()
+    await postgres.stop()
+    for (const folder of [folders.data, folders.runtime]) await rm(folder, { recursive: true })
+  })
+  const file = join(folders.data, 'postgres', 'postmaster.pid')
+  await postgres.start()
+  const left = await readFile(file, 'utf8')
+  await postgres.stop()
+
+  await writeFile(file, left.replace(/^\d+/, `${other.pid}`))
+  await postgres.start()
+
+  assert.notEqual(Number.parseInt(await readFile(file, 'utf8'), 10), other.pid)
+})
 
 test('a killed PostgreSQL is restarted, and until then each query reports that it is unavailable', async (context) => {
   const folders = await openHostFolders({

@@ -94,6 +94,7 @@ export class EmbeddedPostgres {
   }
 
   async #launch(): Promise<void> {
+    await this.#disownNumber()
     const log = join(this.#cluster, 'server.log')
     const options = Object.entries({ ...settings, unix_socket_directories: this.#socketFolder })
       .map(([name, value]) => `-c ${name}='${value}'`)
@@ -115,6 +116,20 @@ export class EmbeddedPostgres {
       const lines = (await readFile(log, 'utf8').catch(() => '')).trimEnd().split('\n').slice(-5).join('\n')
       throw new Error(`PostgreSQL did not start: ${lines}`, { cause })
     }
+  }
+
+  /**
+   * After a power failure, and in a container that was killed and started again, the number in the PID file may be another
+   * process of this user, and PostgreSQL would refuse to start beside it. It passes over the number of the process that
+   * starts it. The rest of the file stays, by which it finds processes of the last server that are still there.
+   */
+  async #disownNumber(): Promise<void> {
+    const file = join(this.#cluster, 'postmaster.pid')
+    const [number = '', ...rest] = (await readFile(file, 'utf8').catch(() => '')).split('\n')
+    // Empty for a process that has ended and is not reaped yet.
+    const program = await readFile(`/proc/${number.trim()}/cmdline`, 'utf8').catch(() => '')
+    if (program === '' || /^[^\0]*\bpostgres/.test(program)) return
+    await writeFile(file, [process.pid, ...rest].join('\n'))
   }
 
   /** Starts the server and restarts it whenever it ends, until `stop`. */

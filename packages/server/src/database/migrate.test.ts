@@ -27,7 +27,7 @@ async function listDone(): Promise<readonly string[]> {
   return rows.map((row) => row.name)
 }
 
-test('servers that start at once migrate the database once', async () => {
+test('servers that start together migrate the database once', async () => {
   await Promise.all(servers.map(migrate))
 
   const files = await readdir(join(import.meta.dirname, 'migrations'))
@@ -44,7 +44,7 @@ test('a server starts on the database of a newer one, and leaves its migrations 
   assert.equal((await listDone()).at(-1), '9000-of-the-next-version')
 })
 
-test('a database with a migration that this version should know and does not is refused', async () => {
+test('a database with an unknown migration of an earlier version is rejected', async () => {
   await sql`insert into kysely_migration (name, timestamp) values ('0001-of-another-program', '2020-01-01')`.execute(
     database,
   )

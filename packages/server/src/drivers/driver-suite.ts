@@ -42,7 +42,7 @@ export function driverSuite(name: string, openTestbed: () => Promise<DriverTestb
     assert.deepEqual(await testbed.remains(), [])
   })
 
-  check('starts a machine whose agent answers', async (testbed) => {
+  check('starts a machine whose agent responds', async (testbed) => {
     const driver = await testbed.openDriver()
     const spec = machineSpec()
 
@@ -53,7 +53,7 @@ export function driverSuite(name: string, openTestbed: () => Promise<DriverTestb
     assert.equal(await hasEnded(machine), false)
   })
 
-  check('leaves nothing of a machine that it stops', async (testbed) => {
+  check('leaves nothing of a stopped machine', async (testbed) => {
     const driver = await testbed.openDriver()
     const machine = await driver.start(machineSpec(), never)
     assert.notDeepEqual(await testbed.remains(), [])
@@ -66,7 +66,7 @@ export function driverSuite(name: string, openTestbed: () => Promise<DriverTestb
     assert.deepEqual(await driver.list(), [])
   })
 
-  check('can be told to stop a machine twice, at once, or one that it never saw', async (testbed) => {
+  check('accepts a second stop, a concurrent one, and one for an unknown machine', async (testbed) => {
     const driver = await testbed.openDriver()
     const { id } = await driver.start(machineSpec(), never)
 
@@ -77,7 +77,7 @@ export function driverSuite(name: string, openTestbed: () => Promise<DriverTestb
     assert.deepEqual(await testbed.remains(), [])
   })
 
-  check('refuses a second machine with the same id and leaves the first alone', async (testbed) => {
+  check('rejects a second machine with the same id and leaves the first alone', async (testbed) => {
     const driver = await testbed.openDriver()
     const spec = machineSpec()
     const machine = await driver.start(spec, never)
@@ -99,11 +99,11 @@ export function driverSuite(name: string, openTestbed: () => Promise<DriverTestb
     await rejection
   })
 
-  check('leaves nothing of a start that was aborted, at whatever moment', async (testbed) => {
+  check('leaves nothing of a start that was aborted at any time', async (testbed) => {
     const driver = await testbed.openDriver()
     const aborted = new AbortController()
     aborted.abort(new Error('it is not needed any more'))
-    await assert.rejects(driver.start(machineSpec(), aborted.signal), /nobody wants it/)
+    await assert.rejects(driver.start(machineSpec(), aborted.signal), /not needed any more/)
 
     for (const milliseconds of [0, 2, 5, 10, 15, 20, 30, 40, 60]) {
       const signal = AbortSignal.timeout(milliseconds)
@@ -116,7 +116,7 @@ export function driverSuite(name: string, openTestbed: () => Promise<DriverTestb
     assert.deepEqual(await testbed.remains(), [])
   })
 
-  check('starts many machines at once, each for itself', async (testbed) => {
+  check('starts many machines concurrently and independently', async (testbed) => {
     const driver = await testbed.openDriver()
 
     const machines = await Promise.all(Array.from({ length: 5 }, () => driver.start(machineSpec(), never)))
@@ -128,7 +128,7 @@ export function driverSuite(name: string, openTestbed: () => Promise<DriverTestb
     assert.deepEqual(await testbed.remains(), [])
   })
 
-  check('finds the machines that another driver has started, and can stop them', async (testbed) => {
+  check('finds and stops machines that another driver started', async (testbed) => {
     const [first, second] = [await testbed.openDriver(), await testbed.openDriver()]
     const machine = await first.start(machineSpec(), never)
 
@@ -146,7 +146,7 @@ export function driverSuite(name: string, openTestbed: () => Promise<DriverTestb
     assert.deepEqual(await testbed.remains(), [])
   })
 
-  check('tells of the end of a machine that is killed, its own or another driver’s', async (testbed) => {
+  check('reports the end of a killed machine, its own or another driver’s', async (testbed) => {
     const [first, second] = [await testbed.openDriver(), await testbed.openDriver()]
     const machine = await first.start(machineSpec(), never)
     const adopted = await second.adopt(machine.id)
@@ -174,7 +174,7 @@ export function driverSuite(name: string, openTestbed: () => Promise<DriverTestb
     assert.deepEqual(await testbed.remains(), [])
   })
 
-  check('takes up no machine that is not there', async (testbed) => {
+  check('does not adopt an unknown machine', async (testbed) => {
     const driver = await testbed.openDriver()
     const machine = await driver.start(machineSpec(), never)
 
@@ -184,7 +184,7 @@ export function driverSuite(name: string, openTestbed: () => Promise<DriverTestb
     assert.equal(await (await testbed.openDriver()).adopt(machine.id), undefined)
   })
 
-  check('opens as many connections to an agent as are asked for, each of its own', async (testbed) => {
+  check('opens any number of separate connections to an agent', async (testbed) => {
     const driver = await testbed.openDriver()
     const machine = await driver.start(machineSpec(), never)
 
@@ -199,7 +199,7 @@ export function driverSuite(name: string, openTestbed: () => Promise<DriverTestb
     )
   })
 
-  check('freezes a machine and lets it go on', async (testbed, context) => {
+  check('freezes and thaws a machine', async (testbed, context) => {
     const driver = await testbed.openDriver()
     if (!driver.capabilities.canFreeze) return context.skip('this driver cannot freeze')
     const [frozen, other] = [await driver.start(machineSpec(), never), await driver.start(machineSpec(), never)]
@@ -223,7 +223,7 @@ export function driverSuite(name: string, openTestbed: () => Promise<DriverTestb
     assert.equal(await driver.isFrozen(machineSpec().id), false)
   })
 
-  check('can be told to freeze and to let go on twice', async (testbed, context) => {
+  check('accepts a second freeze and a second thaw', async (testbed, context) => {
     const driver = await testbed.openDriver()
     if (!driver.capabilities.canFreeze) return context.skip('this driver cannot freeze')
     const machine = await driver.start(machineSpec(), never)
@@ -249,7 +249,7 @@ export function driverSuite(name: string, openTestbed: () => Promise<DriverTestb
     assert.deepEqual(await testbed.remains(), [])
   })
 
-  check('knows no last lines of a machine that is not there', async (testbed) => {
+  check('has no last lines of an unknown machine', async (testbed) => {
     const driver = await testbed.openDriver()
 
     const lines = await driver.lastLines(machineSpec().id)

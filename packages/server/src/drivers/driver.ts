@@ -107,7 +107,7 @@ export interface Driver {
    * Until `raisePriority`, the machine runs only while nothing else on the host needs the processor, if the host
    * supports it.
    */
-  giveWay(machineId: MachineId): Promise<void>
+  lowerPriority(machineId: MachineId): Promise<void>
 
   /** Gives the machine the same share of the processor as others. */
   raisePriority(machineId: MachineId): Promise<void>
@@ -123,7 +123,7 @@ export interface Driver {
    * Returns memory of a frozen machine to the host, if that is supported, and resolves with the number of bytes. May
    * take seconds; the machine can be thawed meanwhile.
    */
-  giveBackMemory(machineId: MachineId): Promise<number>
+  reclaimMemory(machineId: MachineId): Promise<number>
   /** Asks the system, like `list`. */
   isFrozen(machineId: MachineId): Promise<boolean>
 

@@ -20,7 +20,7 @@ export interface KubernetesOptions {
 
 const defaultCpuRequest = '250m'
 const defaultPendingSeconds = 3
-const mostPendingSeconds = 40 // The limit for the start of a session is slightly longer.
+const maxPendingSeconds = 40 // The limit for the start of a session is slightly longer.
 
 /** Undefined without an image. Throws a StartError that names the variable and its rule. */
 export function readKubernetesOptions(text: (name: string) => string | undefined): KubernetesOptions | undefined {
@@ -52,6 +52,6 @@ function quantity(value: string): string {
 }
 
 function seconds(value: string): number {
-  if (/^\d{1,2}$/.test(value) && Number(value) <= mostPendingSeconds) return Number(value)
-  throw new StartError(`BERTH_KUBERNETES_PENDING_SECONDS must be a whole number up to ${mostPendingSeconds}`, 64)
+  if (/^\d{1,2}$/.test(value) && Number(value) <= maxPendingSeconds) return Number(value)
+  throw new StartError(`BERTH_KUBERNETES_PENDING_SECONDS must be a whole number up to ${maxPendingSeconds}`, 64)
 }

@@ -66,7 +66,7 @@ export class PodEgress implements EgressLink {
     const known = this.#routes.get(id)
     if (known) known.settings = settings
     else this.#routes.set(id, { socket: egressSocket, settings, closing: new AbortController() })
-    await this.#sendPatiently(id)
+    await this.#sendWithRetries(id)
     const route = this.#routes.get(id)
     if (!known && route) void this.#followRestarts(id, route)
   }
@@ -84,7 +84,7 @@ export class PodEgress implements EgressLink {
     const route = this.#routes.get(machineId)
     if (!route) throw new BerthError('session_unreachable')
     route.settings = settings
-    await this.#sendPatiently(machineId, gently).catch((cause: unknown) => {
+    await this.#sendWithRetries(machineId, gently).catch((cause: unknown) => {
       throw new BerthError('egress_unavailable', undefined, { cause })
     })
   }
@@ -113,7 +113,7 @@ export class PodEgress implements EgressLink {
           'the egress of a machine has exited; sending the route to the next one',
         )
         pause = firstPauseMilliseconds
-        await this.#sendPatiently(id)
+        await this.#sendWithRetries(id)
       } catch {
         // It does not exist yet, or is being removed with its machine.
       }
@@ -122,7 +122,7 @@ export class PodEgress implements EgressLink {
   }
 
   /** Retries until the machine is gone or its route is closed. */
-  #sendPatiently(id: MachineId, gently?: GentleChange): Promise<void> {
+  #sendWithRetries(id: MachineId, gently?: GentleChange): Promise<void> {
     return retry(() => this.#send(id, gently), {
       firstPauseMilliseconds,
       longestPauseMilliseconds,

@@ -4,6 +4,7 @@ import { findBounds, type Hierarchy } from '../drivers/local/cgroups/cgroups.ts'
 import { findReclaimObstacle, type ReclaimObstacle, readSwaps } from '../drivers/local/cgroups/memory-reclaim.ts'
 import { findDiskImageProblem } from '../drivers/local/sandbox/machine-disk.ts'
 import { type HostCheck, ok, type Verdict, warning } from './host-check.ts'
+import { isInContainer } from './namespace-checks.ts'
 
 /** Checks that berth can limit the resources of a session. */
 export const boundChecks: readonly HostCheck[] = [
@@ -11,7 +12,7 @@ export const boundChecks: readonly HostCheck[] = [
     name: 'Control groups',
     run: async () => {
       const hierarchies = await findHierarchies()
-      return judgeCgroups(await findBounds(hierarchies), hierarchies)
+      return judgeCgroups(await findBounds(hierarchies), hierarchies, await isInContainer())
     },
   },
   { name: 'Standby', run: async () => judgeFreezer((await findHierarchies()).some(hasFreezer)) },
@@ -22,13 +23,20 @@ export const boundChecks: readonly HostCheck[] = [
       return judgeStandbyMemory(await findReclaimObstacle(memory, await readSwaps()))
     },
   },
-  { name: 'Disk of a session', run: async () => judgeDisk(await findDiskImageProblem(tmpdir())) },
+  {
+    name: 'Disk of a session',
+    run: async () => judgeDisk(await findDiskImageProblem(tmpdir()), await isInContainer()),
+  },
 ]
 
 const needed = ['memory', 'processes']
 
 /** `bounds` are the available limits, as text. `hierarchies` are where they are set. */
-export function judgeCgroups(bounds: readonly string[], hierarchies: readonly Pick<Hierarchy, 'version'>[]): Verdict {
+export function judgeCgroups(
+  bounds: readonly string[],
+  hierarchies: readonly Pick<Hierarchy, 'version'>[],
+  isContainer = false,
+): Verdict {
   const missing = needed.filter((name) => !bounds.includes(name))
   if (missing.length === 0) {
     const versions = [...new Set(hierarchies.map(({ version }) => `v${version}`))].join(' and ')
@@ -36,7 +44,9 @@ export function judgeCgroups(bounds: readonly string[], hierarchies: readonly Pi
   }
   return warning(
     `${missing.join(' and ')} of a session cannot be limited`,
-    'run berth as root, or in a group of its own: systemd-run --user --scope -p Delegate=yes ./berth serve',
+    isContainer
+      ? 'limit the container, which its sessions share: mem_limit and pids_limit in compose.yaml'
+      : 'run berth as root, or in a group of its own: systemd-run --user --scope -p Delegate=yes ./berth serve',
   )
 }
 
@@ -53,14 +63,19 @@ export function judgeStandbyMemory(obstacle: ReclaimObstacle | undefined): Verdi
 }
 
 /** `problem` is why sessions have no disk image files. */
-export function judgeDisk(problem: string | undefined): Verdict {
+export function judgeDisk(problem: string | undefined, isContainer = false): Verdict {
   if (problem === undefined) return ok('each has a file system of its own, and cannot write more')
   return warning(
     `${problem}: a session that writes too much is ended, but only some seconds later`,
-    process.geteuid?.() === 0
-      ? 'apt-get install -y --no-install-recommends e2fsprogs, and allow loop devices where this is a container'
-      : 'run berth as root',
+    diskCure(process.geteuid?.() === 0, isContainer),
   )
+}
+
+function diskCure(isRoot: boolean, isContainer: boolean): string {
+  if (isRoot)
+    return 'apt-get install -y --no-install-recommends e2fsprogs, and allow loop devices where this is a container'
+  if (isContainer) return 'keep the volume of the data folder on a disk of its own, or lower BERTH_SESSION_DISK_MIB'
+  return 'run berth as root'
 }
 
 function hasFreezer({ controllers }: Hierarchy): boolean {

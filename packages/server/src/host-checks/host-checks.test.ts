@@ -37,7 +37,7 @@ test('Node.js must be 24 or newer', () => {
   assert.equal(judgeNode('22.99.0').state, 'failure')
 })
 
-test('a program is found out by the first version number that it prints', () => {
+test('the version of a program is the first version number that it prints', () => {
   assert.deepEqual(judgeProgram(bubblewrap, 'bubblewrap 0.8.0'), { state: 'ok', fact: '0.8.0' })
 })
 
@@ -57,20 +57,20 @@ test('a missing, broken or old program is a failure that names the package to in
   })
 })
 
-test('a missing program that serve can do without is a warning', () => {
+test('a missing program that serve does not require is a warning', () => {
   const ffmpeg = neededPrograms.find(({ program }) => program === 'ffmpeg')
   assert.ok(ffmpeg)
 
   assert.equal(judgeProgram(ffmpeg, undefined).state, 'warning')
 })
 
-test('every program comes with a package that setup installs', () => {
+test('every program belongs to a package that setup installs', () => {
   const names = systemPackages.map(({ name }) => name)
 
   for (const needed of neededPrograms) assert.ok(names.includes(needed.package), needed.package)
 })
 
-test('the network of a session can be made here, and its lack is cured where it lies', async () => {
+test('the network of a session can be created here, and a failure is reported with its fix', async () => {
   const cureOf = (output: string, isContainer = false) =>
     Object(judgeNetwork({ hasSucceeded: false, output, isContainer })).cure
 
@@ -83,7 +83,7 @@ test('the network of a session can be made here, and its lack is cured where it 
   assert.match(cureOf('Could not process rule: No such file or directory', true), /on the host of the container/)
 })
 
-test('forbidden namespaces are cured where this host forbids them', () => {
+test('forbidden namespaces are reported with the setting that forbids them', () => {
   const cureOf = (facts: Partial<typeof forbidden>) => Object(judgeNamespaces({ ...forbidden, ...facts })).cure
 
   assert.match(
@@ -93,11 +93,13 @@ test('forbidden namespaces are cured where this host forbids them', () => {
   assert.match(cureOf({ switches: { 'user.max_user_namespaces': '0' } }), /user\.max_user_namespaces=15000 /)
   const apparmor = { 'kernel.apparmor_restrict_unprivileged_userns': '1' }
   assert.match(cureOf({ switches: apparmor }), /kernel\.apparmor_restrict_unprivileged_userns=0 /)
-  assert.match(cureOf({ isContainer: true }), /--security-opt seccomp=unconfined/)
+  const inContainer = cureOf({ isContainer: true })
+  assert.match(inContainer, /--security-opt seccomp=deploy\/docker\/seccomp.json .*systempaths=unconfined$/)
+  assert.match(cureOf({ isContainer: true, switches: apparmor }), /on the host of the container: .*_userns=0 /)
   assert.match(cureOf({}), /kernel or security module/)
 })
 
-test('a namespace failure quotes the first line of what the kernel said', () => {
+test('a namespace failure quotes the first line of the error', () => {
   assert.equal(judgeNamespaces(forbidden).fact, 'not allowed: unshare: Operation not permitted')
   assert.equal(judgeNamespaces({ ...forbidden, hasSucceeded: true, output: '' }).state, 'ok')
 })
@@ -112,6 +114,7 @@ test('sessions without limits are a warning, not a failure', () => {
   assert.deepEqual(judgeCgroups(['memory'], hierarchies).state, 'warning')
   assert.match(judgeCgroups(['memory'], hierarchies).fact, /^processes of a session/)
   assert.match(judgeCgroups([], []).fact, /^memory and processes of a session/)
+  assert.match(Object(judgeCgroups([], [], true)).cure, /^limit the container/)
 })
 
 test('sessions without a file system of their own are a warning that says what happens instead', () => {
@@ -129,13 +132,13 @@ test('memory is measured in sessions', () => {
   })
 })
 
-test('small or missing shared memory is noticed', () => {
+test('small or missing shared memory is reported', () => {
   assert.equal(judgeSharedMemory(undefined).state, 'failure')
   assert.equal(judgeSharedMemory(16 * mebibyte).state, 'warning')
   assert.equal(judgeSharedMemory(64 * mebibyte).state, 'ok')
 })
 
-test('limits are the hard ones, which Node.js raises its own to', () => {
+test('limits are the hard limits, to which Node.js raises its own', () => {
   const limits = [
     'Limit                     Soft Limit           Hard Limit           Units     ',
     'Max processes             4096                 unlimited            processes ',
@@ -146,7 +149,7 @@ test('limits are the hard ones, which Node.js raises its own to', () => {
   assert.equal(parseLimit(limits, 'Max processes'), Number.POSITIVE_INFINITY)
 })
 
-test('few files and few processes fail, and not many warn', () => {
+test('low limits of files and processes fail, and moderate ones warn', () => {
   for (const judge of [judgeOpenFiles, judgeProcesses]) {
     assert.deepEqual(
       [1000, 4096, 65_536].map((limit) => judge(limit).state),
@@ -155,7 +158,7 @@ test('few files and few processes fail, and not many warn', () => {
   }
 })
 
-test('a data folder must be writable and have room', () => {
+test('a data folder must be writable and have free space', () => {
   const judge = (isWritable: boolean, free: number) =>
     judgeDataFolder('/data/berth', { nearest: '/data', isWritable, freeBytes: free * mebibyte })
 
@@ -170,7 +173,7 @@ test('a data folder must be writable and have room', () => {
   )
 })
 
-test('each refusal of a port has a cure of its own', () => {
+test('each error of a port has a specific fix', () => {
   const cureOf = (state: string) => Object(judgePort('10.0.0.9', 80, state)).cure
 
   assert.equal(judgePort('127.0.0.1', 8080, 'free').state, 'ok')
@@ -189,7 +192,7 @@ test('missing fonts are named with the command that installs them', () => {
   assert.equal(judgeFonts(undefined).state, 'ok')
 })
 
-test('packages that dpkg does not call installed are missing, also half-installed and removed ones', () => {
+test('packages that are not installed according to dpkg are missing, including half-installed and removed ones', () => {
   const everything = systemPackages.map(({ name }) => `ii  ${name}`)
   const lines = everything.map((line) => line.replace('ii  ffmpeg', 'iF  ffmpeg').replace('ii  xclip', 'rc  xclip'))
 
@@ -224,7 +227,7 @@ async function checkPort(port: number) {
   return await check.run({ host: '127.0.0.1', port, dataFolder: '/tmp', reserve: 'off' })
 }
 
-test('a port that something else listens on fails, and one that a berth answers on does not', async () => {
+test('a port of another program fails, and a port of berth does not', async () => {
   await using other = await startServer((_request, response) => void response.end('hello'))
   await using berth = await startServer((_request, response) => void response.end('{"driver":"ok","egress":"ok"}'))
 
@@ -233,7 +236,7 @@ test('a port that something else listens on fails, and one that a berth answers 
   assert.equal((await checkPort(0)).state, 'ok')
 })
 
-test('every check of this very host comes to a finding', async () => {
+test('every check of this host returns a finding', async () => {
   const findings = await runHostChecks({ host: '127.0.0.1', port: 0, dataFolder: '/tmp', reserve: 'off' })
 
   assert.deepEqual(
@@ -243,19 +246,19 @@ test('every check of this very host comes to a finding', async () => {
   for (const { name, verdict } of findings) assert.ok(verdict.fact, name)
 })
 
-test('the reserve is told with its sizes, and why there is none', () => {
+test('the reserve is reported with its sizes, or the reason why there is none', () => {
   assert.match(judgeReserve('off', 16_000 * mebibyte).fact, /^off/)
   assert.match(judgeReserve('auto', 16_000 * mebibyte).fact, /^1 headless, 1 headful, and more/)
   assert.match(judgeReserve('auto', 1_000 * mebibyte).fact, /less than 4 GiB/)
   assert.equal(judgeReserve({ headless: 2 }, 1_000 * mebibyte).fact, '2 headless')
 })
 
-test('sessions are frozen with and without a control group for it', () => {
+test('sessions are frozen with and without a control group', () => {
   assert.match(judgeFreezer(true).fact, /control group/)
   assert.match(judgeFreezer(false).fact, /signals/)
 })
 
-test('the memory of frozen sessions is given back, or the reason is told', () => {
+test('the memory of frozen sessions is reclaimed, or the reason is reported', () => {
   assert.match(judgeStandbyMemory(undefined).fact, /^sessions that are frozen .* give their memory back/)
   assert.match(judgeStandbyMemory('no swap').fact, /^stays .* no swap/)
   assert.match(judgeStandbyMemory('no support').fact, /^stays .* kernel/)

@@ -56,7 +56,10 @@ async function readSwitches(): Promise<Record<string, string | undefined>> {
 }
 
 export async function isInContainer(): Promise<boolean> {
-  return (await isAllowed('/.dockerenv', 0)) || (await isAllowed('/run/.containerenv', 0))
+  if ((await isAllowed('/.dockerenv', 0)) || (await isAllowed('/run/.containerenv', 0))) return true
+  // Podman hides its file below an empty /run where the root is read-only.
+  const environment = await readFile('/proc/1/environ', 'utf8').catch(() => '')
+  return environment.split('\0').some((variable) => variable.startsWith('container='))
 }
 
 export function judgeNamespaces({ hasSucceeded, output, switches, isContainer }: NamespaceFacts): Verdict {
@@ -70,17 +73,19 @@ export function judgeNamespaces({ hasSucceeded, output, switches, isContainer }:
   if (switches['user.max_user_namespaces'] === '0') {
     return failure(fact, lastingSwitch('user.max_user_namespaces=15000'))
   }
+  const restriction = 'kernel.apparmor_restrict_unprivileged_userns'
+  const isRestricted = switches[restriction] === '1'
   if (isContainer) {
-    return failure(
-      fact,
-      'start the container with --security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined',
-    )
+    const onHost = isRestricted ? `, and on the host of the container: ${lastingSwitch(`${restriction}=0`)}` : ''
+    return failure(fact, `start the container with ${securityOptions}${onHost}`)
   }
-  if (switches['kernel.apparmor_restrict_unprivileged_userns'] === '1') {
-    return failure(fact, lastingSwitch('kernel.apparmor_restrict_unprivileged_userns=0'))
-  }
+  if (isRestricted) return failure(fact, lastingSwitch(`${restriction}=0`))
   return failure(fact, 'allow unprivileged user namespaces on this host: its kernel or security module forbids them')
 }
+
+/** Those of compose.yaml. */
+const securityOptions =
+  '--security-opt seccomp=deploy/docker/seccomp.json --security-opt apparmor=unconfined --security-opt systempaths=unconfined'
 
 function lastingSwitch(setting: string): string {
   return `echo ${setting} | sudo tee -a /etc/sysctl.d/60-berth.conf && sudo sysctl --system`

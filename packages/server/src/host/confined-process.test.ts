@@ -25,7 +25,7 @@ async function foldersOfRoot(context: TestContext) {
   return { user, folder, program, writable }
 }
 
-test('runs a program of root as an unprivileged user who sees what was named and nothing else', {
+test('as root, runs a program as an unprivileged user who sees only the named paths', {
   skip: !isRoot,
 }, async (context) => {
   const { user, folder, program, writable } = await foldersOfRoot(context)
@@ -52,7 +52,7 @@ test('runs a program of root as an unprivileged user who sees what was named and
   assert.equal((await stat(join(writable, 'out'))).uid, user.uid)
 })
 
-test('lets the program write nowhere but where it may', { skip: !isRoot }, async (context) => {
+test('lets the program write only where permitted', { skip: !isRoot }, async (context) => {
   const { user, program } = await foldersOfRoot(context)
 
   const places = ['/', '/usr', '/etc', '/root', program]
@@ -69,7 +69,7 @@ test('lets the program write nowhere but where it may', { skip: !isRoot }, async
   assert.equal(stdout, '')
 })
 
-test('ends with the program’s own exit code', { skip: !isRoot }, async () => {
+test('exits with the program’s own exit code', { skip: !isRoot }, async () => {
   const user = await openServiceUser('egress')
 
   const command = await confinedCommand({
@@ -105,7 +105,7 @@ test('lets a program leave a daemon behind', { skip: !isRoot }, async (context) 
   assert.equal(await readFile(join(writable, 'heard'), 'utf8'), 'still here\n')
 })
 
-test('runs a program of an ordinary user as it is', async () => {
+test('as an ordinary user, runs a program unconfined', async () => {
   const command = await confinedCommand({
     program: '/bin/echo',
     args: ['hello'],
@@ -117,7 +117,7 @@ test('runs a program of an ordinary user as it is', async () => {
   assert.deepEqual(command, { program: '/bin/echo', args: ['hello'] })
 })
 
-test('needs no service user when berth is no root', { skip: isRoot }, async () => {
+test('needs no service user when berth is not root', { skip: isRoot }, async () => {
   assert.equal(await openServiceUser('egress'), undefined)
 })
 
@@ -129,7 +129,7 @@ test('finds a user by its whole name', () => {
   assert.equal(findInPasswd(passwd, 'bert'), undefined)
 })
 
-test('shows a program its own processes only where it is to see no others, and ends them by the first', {
+test('can show a program only its own processes, and ends them with the first one', {
   skip: !isRoot,
 }, async (context) => {
   const { user, writable } = await foldersOfRoot(context)
@@ -153,7 +153,7 @@ test('shows a program its own processes only where it is to see no others, and e
   assert.equal(found.length, 2)
 })
 
-test('gives each helper a user of its own', { skip: !isRoot }, async () => {
+test('gives each helper a separate user', { skip: !isRoot }, async () => {
   const users = await openServiceUsers()
 
   assert.ok(users.database && users.egress)

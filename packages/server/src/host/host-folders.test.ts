@@ -23,13 +23,13 @@ async function open(context: TestContext, dataFolder: string, userRuntimeFolder?
   return folders
 }
 
-test('makes both folders for berth alone', async (context) => {
+test('creates both folders for berth only', async (context) => {
   const { data, runtime } = await open(context, join(await emptyFolder(context), 'deep', 'berth'))
 
   for (const folder of [data, runtime]) assert.equal((await stat(folder)).mode & 0o777, 0o700)
 })
 
-test('gives one data folder one runtime folder, whatever name it is reached by', async (context) => {
+test('gives one data folder one runtime folder, whatever path it is reached by', async (context) => {
   const folder = await emptyFolder(context)
   await mkdir(join(folder, 'real'))
   await symlink(join(folder, 'real'), join(folder, 'link'))
@@ -50,7 +50,7 @@ test('leaves room for the paths of sockets', async (context) => {
   assert.ok(runtime.length < 50, runtime)
 })
 
-test('refuses a data folder that others may enter, unless it is empty', async (context) => {
+test('rejects a data folder that others may enter, unless it is empty', async (context) => {
   const folder = await emptyFolder(context)
   await chmod(folder, 0o755)
   await writeFile(join(folder, 'something'), '')
@@ -65,7 +65,7 @@ test('refuses a data folder that others may enter, unless it is empty', async (c
   assert.equal((await stat(folder)).mode & 0o777, 0o700)
 })
 
-test('takes the root of a volume that is its own and new', async (context) => {
+test('accepts the root of a volume that belongs to it and is new', async (context) => {
   const folder = await emptyFolder(context)
   await mkdir(join(folder, 'lost+found'))
   await chmod(folder, 0o755)
@@ -76,7 +76,7 @@ test('takes the root of a volume that is its own and new', async (context) => {
   assert.equal((await stat(folder)).mode & 0o777, 0o700)
 })
 
-test('takes a folder of its own in the root of a volume that belongs to somebody else', {
+test('uses its own folder in the root of a volume that belongs to another user', {
   skip: !isRoot && 'takes two users',
 }, async (context) => {
   const volume = await emptyFolder(context)
@@ -92,7 +92,7 @@ test('takes a folder of its own in the root of a volume that belongs to somebody
   assert.deepEqual([mode & 0o777, uid], [0o700, 54_321])
 })
 
-test('leaves no runtime folder behind, unless somebody uses it', async (context) => {
+test('leaves no runtime folder behind, unless it is in use', async (context) => {
   const folders = await open(context, join(await emptyFolder(context), 'data'))
   await mkdir(join(folders.runtime, 'm'))
   await mkdir(join(folders.runtime, 'egress'))
@@ -114,7 +114,7 @@ test('leaves no runtime folder behind, unless somebody uses it', async (context)
   assert.equal(await exists(folders.runtime), false)
 })
 
-test('refuses a data folder that is no folder', async (context) => {
+test('rejects a data folder that is not a folder', async (context) => {
   const folder = await emptyFolder(context)
   await writeFile(join(folder, 'file'), '')
 
@@ -123,7 +123,7 @@ test('refuses a data folder that is no folder', async (context) => {
   await assert.rejects(opened, StartError)
 })
 
-test('takes the user’s own runtime folder, but not one that is a link', { skip: isRoot }, async (context) => {
+test('uses the user’s own runtime folder, but not if it is a link', { skip: isRoot }, async (context) => {
   const folder = await emptyFolder(context)
   await mkdir(join(folder, 'run'))
   await symlink(join(folder, 'run'), join(folder, 'link'))
@@ -137,7 +137,7 @@ test('takes the user’s own runtime folder, but not one that is a link', { skip
   assert.ok(link.runtime.startsWith(`/tmp/berth-${process.geteuid?.()}/`))
 })
 
-test('refuses to keep its sockets where another has put a link', { skip: isRoot }, async (context) => {
+test('rejects a folder for sockets where another user has created a link', { skip: isRoot }, async (context) => {
   const folder = await emptyFolder(context)
   await mkdir(join(folder, 'run'))
   await symlink('/tmp', join(folder, 'run', 'berth'))

@@ -8,7 +8,7 @@ import { readOrCreateFile } from './read-or-create-file.ts'
 const folder = await mkdtemp(join(tmpdir(), 'berth-kept-'))
 after(() => rm(folder, { recursive: true }))
 
-test('makes the file once, for its owner alone, and leaves nothing beside it', async () => {
+test('creates the file once, only for its owner, and leaves no other file', async () => {
   const path = join(folder, 'once')
 
   const first = await readOrCreateFile(path, () => 'one')
@@ -19,7 +19,7 @@ test('makes the file once, for its owner alone, and leaves nothing beside it', a
   assert.deepEqual(await readdir(folder), ['once'])
 })
 
-test('passes on why a file cannot be made', async () => {
+test('reports why a file cannot be created', async () => {
   await assert.rejects(
     readOrCreateFile(join(folder, 'missing', 'file'), () => 'x'),
     { code: 'ENOENT' },

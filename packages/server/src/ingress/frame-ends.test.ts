@@ -17,7 +17,7 @@ const frames = sizes.map(frame)
 const ends = new Set(frames.map((_, index) => Buffer.concat(frames.slice(0, index + 1)).length))
 
 for (const step of [1, 2, 3, 7, 1_000, 65_537, 1e9]) {
-  test(`the ends of frames are found in chunks of ${step} bytes`, () => {
+  test(`ends of frames are found in chunks of ${step} bytes`, () => {
     const bytes = Buffer.concat(frames)
     const follower = new FrameEnds()
     for (let at = 0; at < bytes.length; at += step) {
@@ -28,7 +28,7 @@ for (const step of [1, 2, 3, 7, 1_000, 65_537, 1e9]) {
   })
 }
 
-test('one frame is taken of several', () => {
+test('one of several frames is consumed', () => {
   const follower = new FrameEnds()
   const bytes = Buffer.concat([frame(300), frame(5)])
   follower.take(bytes.subarray(0, 100))
@@ -37,7 +37,7 @@ test('one frame is taken of several', () => {
   assert.ok(follower.isBetween)
 })
 
-test('frames begin behind the answer to the handshake', () => {
+test('frames begin after the response to the handshake', () => {
   const follower = new FrameEnds({ hasHead: true })
 
   for (const byte of Buffer.from('HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\n\r')) {

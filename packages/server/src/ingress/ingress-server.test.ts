@@ -8,6 +8,8 @@ import { clientOf } from './connection-limits.ts'
 import { createIngressServer, type IngressServerOptions } from './ingress-server.ts'
 
 const stallLimits = { unreadMilliseconds: 300, lateBodyMilliseconds: 300 }
+/** For bodies that come as fast as a busy machine lets them. */
+const patient = { stallLimits: { unreadMilliseconds: 60_000, lateBodyMilliseconds: 60_000 } }
 
 async function serve(
   context: TestContext,
@@ -74,18 +76,17 @@ for (const [protocol, header] of [
   test(`a client of ${protocol} that wants no other response sees the one to a body that is still arriving`, {
     timeout: 10_000,
   }, async (context) => {
-    const open = await serve(context, (_request, response) =>
-      response.writeHead(413, { 'content-length': 4 }).end('much'),
-    )
+    const answer: RequestListener = (_request, response) => response.writeHead(413, { 'content-length': 4 }).end('much')
+    const open = await serve(context, answer, patient)
     const socket = open()
     const bytes = 20_000_000
     socket.write(`POST / ${protocol}\r\nhost: x\r\n${header}content-length: ${bytes}\r\n\r\n`)
 
     // Reads nothing before everything is sent.
     await new Promise((resolve) => socket.write(Buffer.alloc(bytes), resolve))
-    const answer = await text(socket)
+    const seen = await text(socket)
 
-    assert.match(answer, /^HTTP\/1\.1 413 .*\r\n\r\nmuch$/s)
+    assert.match(seen, /^HTTP\/1\.1 413 .*\r\n\r\nmuch$/s)
   })
 }
 
@@ -103,7 +104,8 @@ test('a slow body after its response does not keep the connection open', { timeo
 })
 
 test('a body that completes after the response keeps the connection open', { timeout: 10_000 }, async (context) => {
-  const open = await serve(context, ({ method }, response) => response.writeHead(method === 'POST' ? 401 : 200).end())
+  const respond: RequestListener = ({ method }, response) => response.writeHead(method === 'POST' ? 401 : 200).end()
+  const open = await serve(context, respond, patient)
   const socket = open()
   socket.write('POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\nx')
 
@@ -145,7 +147,7 @@ test('an upgrade after a pending request is disconnected', { timeout: 10_000 }, 
   assert.equal(await text(socket), '')
 })
 
-test('an address is limited in connections, and may open one when another closes', {
+test('the connections of an address are limited, and a closed one makes room', {
   timeout: 10_000,
 }, async (context) => {
   const limits = { total: 100, perAddress: 3 }
@@ -173,7 +175,7 @@ test('all connections together are limited', { timeout: 10_000 }, async (context
   assert.equal(await text(open()).catch(() => ''), '')
 })
 
-test('one client is an IPv4 address, or the /64 of an IPv6 one', () => {
+test('a client is an IPv4 address, or the /64 of an IPv6 address', () => {
   const clients = [
     '192.0.2.1',
     '::ffff:192.0.2.1',

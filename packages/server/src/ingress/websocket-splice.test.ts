@@ -35,7 +35,7 @@ async function open(context: TestContext) {
   return { client, server, splice, isUnderWay, ended: ended.promise }
 }
 
-test('a client is told to connect again when nothing is under way', async (context) => {
+test('a client is told to reconnect immediately between messages', async (context) => {
   const { client, splice, ended } = await open(context)
 
   splice.restart()
@@ -45,7 +45,7 @@ test('a client is told to connect again when nothing is under way', async (conte
   await ended
 })
 
-test('a client gets the rest of its message before it is told to connect again', async (context) => {
+test('a client gets the rest of its message before it is told to reconnect', async (context) => {
   const { client, server, splice, isUnderWay } = await open(context)
   const closed = once(client, 'close')
   const message = once(client, 'message')
@@ -63,7 +63,7 @@ test('a client gets the rest of its message before it is told to connect again',
   assert.deepEqual([data.length, code], [size, 1012])
 })
 
-test('a client that does not read its message is cut', { timeout: 30_000 }, async (context) => {
+test('a client that does not read its message is disconnected', { timeout: 30_000 }, async (context) => {
   const { client, server, splice, isUnderWay, ended } = await open(context)
   client.pause()
   server.send(Buffer.alloc(20_000_000))

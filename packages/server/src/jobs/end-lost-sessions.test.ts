@@ -38,7 +38,7 @@ function rowOf(id: SessionId) {
   return server.database.selectFrom('sessions').selectAll().where('id', '=', id).executeTakeFirst()
 }
 
-test('the sessions of a server that is gone end when it was last seen, and their names are free', async () => {
+test('the sessions of a lost server end at its last heartbeat, and their names become free', async () => {
   const project = await server.project()
   await seen('test', { up: 600, last: 1 })
   await seen('gone', { up: 600, last: 120 })
@@ -63,7 +63,7 @@ for (const [why, others, witness] of [
   ['the one that looks has only just come', { up: 600, last: 120 }, { up: 60, last: 1 }],
   ['the one that looks was away itself', { up: 600, last: 120 }, { up: 600, last: 45 }],
 ] as const) {
-  test(`a server is not taken for gone when ${why}`, async () => {
+  test(`a server does not count as gone when ${why}`, async () => {
     const project = await server.project()
     await seen('test', witness)
     await seen('other', others)
@@ -76,7 +76,7 @@ for (const [why, others, witness] of [
   })
 }
 
-test('after a time without a database, a server has to be up for a while before it takes others for gone', async () => {
+test('after a database outage, a server must run for a while before it counts others as gone', async () => {
   const project = await server.project()
   await seen('test', { up: 600, last: 300 })
   await seen('other', { up: 600, last: 300 })
@@ -89,7 +89,7 @@ test('after a time without a database, a server has to be up for a while before 
   assert.equal((await rowOf(id))?.state, 'active')
 })
 
-test('a server that comes back stops the machines of the sessions that were ended meanwhile', async () => {
+test('a server that returns stops the machines of sessions that were ended meanwhile', async () => {
   const project = await server.project()
   const { session_id } = await project.session()
   const id = session_id as SessionId
@@ -106,7 +106,7 @@ test('a server that comes back stops the machines of the sessions that were ende
   assert.ok(server.host.has(other.session_id as SessionId))
 })
 
-test('a server that has been gone for a week is forgotten when it has no sessions left', async () => {
+test('a server that has been gone for a week is removed when it has no sessions left', async () => {
   const project = await server.project()
   const week = 7 * 24 * 3600
   // It has just started, so it must not end the sessions of others.

@@ -24,7 +24,7 @@ after(async () => {
   await server.close()
 })
 
-test('every server that has sessions of a deleted proxy takes it from them, also when they are still starting', async () => {
+test('every server removes a deleted proxy from its sessions, including starting ones', async () => {
   const project = await server.project()
   const config = { host: 'proxy.test', port: 3128 }
   const { body: proxy } = await project.call<{ id: string }>('POST', '/proxies', { type: 'custom', config })
@@ -60,7 +60,7 @@ test('every server that has sessions of a deleted proxy takes it from them, also
   assert.deepEqual(new Set(restored), new Set([there, starting]))
 })
 
-test('a delete that is refused leaves no job', async () => {
+test('a rejected delete leaves no job', async () => {
   const project = await server.project()
 
   assert.equal((await project.call('DELETE', '/proxies/prxnone')).status, 404)

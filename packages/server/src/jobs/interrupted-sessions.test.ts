@@ -7,7 +7,7 @@ import { TestServer } from '../testing/server-test.ts'
 const server = await TestServer.open()
 after(() => server.close())
 
-test('a row that a broken-off create has left is removed, and its name is free', async () => {
+test('the row of an interrupted create is removed, and its name becomes free', async () => {
   const project = await server.project()
   const { session_id } = await project.session({ name: 'half-made' })
   const id = session_id as SessionId
@@ -20,7 +20,7 @@ test('a row that a broken-off create has left is removed, and its name is free',
   assert.equal((await project.call('POST', '/browsers', { name: 'half-made' })).status, 200)
 })
 
-test('an active session whose machine is gone without anybody having heard is ended', async () => {
+test('an active session whose machine has disappeared unnoticed is ended', async () => {
   const project = await server.project()
   const { session_id } = await project.session()
   await server.services.machines.stop(await server.row(session_id))
@@ -47,7 +47,7 @@ test('a session that is starting is left to its creator', async () => {
   assert.equal((await creation).body.code, 'session_ended_while_starting')
 })
 
-test('a driver without room for a session makes it a 529 that may be sent again, and nothing is left', async () => {
+test('without room for a session, the response is a retryable 529, and nothing is left', async () => {
   const project = await server.project()
   server.host.failNextStart(new BerthError('capacity_exhausted', { reason: 'the fake host is full.' }))
 
@@ -60,7 +60,7 @@ test('a driver without room for a session makes it a 529 that may be sent again,
   assert.equal((await project.call('POST', '/browsers', { name: 'one-more' })).status, 200)
 })
 
-test('processes that the memory limit of a session has ended are counted once', async () => {
+test('processes that were killed by the memory limit of a session are counted once', async () => {
   const project = await server.project()
   const { session_id } = await project.session()
   const total = async () =>

@@ -84,7 +84,7 @@ test('a run that fails is repeated', async () => {
   assert.deepEqual(await done, [1, 1, 1])
 })
 
-test('a job is there when its transaction is, and not otherwise', async () => {
+test('a job exists if and only if its transaction commits', async () => {
   const job = numberedJob('transactional')
   const runner = openRunner('a')
   const { note, done, numbers } = calls(1)
@@ -103,7 +103,7 @@ test('a job is there when its transaction is, and not otherwise', async () => {
   assert.deepEqual(await done, [2])
 })
 
-test('a job of one server is run by that one, also when it comes later', async () => {
+test('a job of one server runs on that server, even if it starts later', async () => {
   const job = numberedJob('placed', { runsOn: 'one server' })
   const [here, there] = [openRunner('here'), openRunner('there')]
   const atHere = calls(1)
@@ -120,7 +120,7 @@ test('a job of one server is run by that one, also when it comes later', async (
   await assert.rejects(here.enqueue(job, { number: 4 }), /needs a server/)
 })
 
-test('of the jobs with one key one runs and one waits, and what comes during a run is done after it', async () => {
+test('of the jobs with one key one runs and one waits, and a job that is enqueued during a run follows it', async () => {
   const job = numberedJob('keyed')
   const runners = [openRunner('a'), openRunner('b')]
   const goOn = Promise.withResolvers<void>()
@@ -149,7 +149,7 @@ test('of the jobs with one key one runs and one waits, and what comes during a r
   assert.deepEqual([began.numbers, ended.numbers, rows.length], [[7, 7], [7, 7], 0])
 })
 
-test('a server that stops aborts what it runs, and another does it', async () => {
+test('a server that stops aborts its jobs, and another server runs them', async () => {
   const job = numberedJob('handed-over')
   const [first, second] = [openRunner('a'), openRunner('b')]
   const begun = calls(1)
@@ -178,7 +178,7 @@ test('a job with a schedule is enqueued once for all servers', async () => {
   assert.deepEqual(rows, [{ cron: '7 * * * *', missed: 'once' }])
 })
 
-test('the jobs of a server that is killed are run again, each when its first run is over, and none is lost', async () => {
+test('the jobs of a killed server run again after their first run has ended, and none is lost', async () => {
   const survivor = openRunner('survivor')
   for (let number = 0; number < 3; number++) await survivor.enqueue(unfinishedJob, { number })
   const program = fileURLToPath(new URL('../testing/unfinished-job-runner.ts', import.meta.url))

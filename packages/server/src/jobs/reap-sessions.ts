@@ -4,8 +4,8 @@ import { within } from '@berth/runtime/async/deadline.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import { readAgentState } from '../agent-link/agent-client.ts'
 import type { SessionTerminator } from '../features/sessions/end/end-session.ts'
+import type { SessionHandovers } from '../features/sessions/machines/session-handovers.ts'
 import type { SessionMachines } from '../features/sessions/machines/session-machines.ts'
-import type { SessionTakeUps } from '../features/sessions/machines/session-take-ups.ts'
 import type { LeaseReturns } from '../features/sessions/pools/lease-returns.ts'
 import type { SessionOnMachine } from '../features/sessions/records/session.ts'
 import type { OverdueSession, SessionStore, UnfinishedSession } from '../features/sessions/records/session-store.ts'
@@ -23,7 +23,7 @@ interface ReaperOptions {
   readonly leaseReturns: LeaseReturns
   readonly replays: Pick<ReplayService, 'finishInterrupted'>
   /** Absent when each server has its own machines. */
-  readonly takeUps: SessionTakeUps | undefined
+  readonly handovers: SessionHandovers | undefined
   readonly clock: Clock
   readonly logger: Logger
 }
@@ -72,11 +72,11 @@ export class SessionReaper {
   }
 
   async #startRound(): Promise<void> {
-    const { store, machines, updater, replays, takeUps, driverId, clock } = this.#options
+    const { store, machines, updater, replays, handovers, driverId, clock } = this.#options
     machines.noteMissed()
     await replays.finishInterrupted()
-    void updater.restoreUnsure()
-    await takeUps?.moveFromGone()
+    void updater.restoreInconsistent()
+    await handovers?.moveFromGone()
     const overdue = await store.listOverdue(driverId, clock.now())
     // Before the rows are read, so that every one of these sessions has a row by then.
     const held = machines.listRecorded()
@@ -98,15 +98,15 @@ export class SessionReaper {
 
   /** Its session has ended or has moved to another server. */
   async #dropMachine(session: SessionOnMachine): Promise<void> {
-    const { machines, takeUps } = this.#options
-    if (!(await takeUps?.yieldTo(session.id))) await machines.stop(session)
+    const { machines, handovers } = this.#options
+    if (!(await handovers?.releaseIfMoved(session.id))) await machines.stop(session)
   }
 
   /** The database can fail between any two steps and leave a row that nothing is working on. */
   async #finishInterrupted(session: UnfinishedSession): Promise<void> {
     const { id, state } = session
-    const { store, machines, terminator, leaseReturns, takeUps } = this.#options
-    if (takeUps && state !== 'starting' && !machines.has(id)) return takeUps.takeUp(session)
+    const { store, machines, terminator, leaseReturns, handovers } = this.#options
+    if (handovers && state !== 'starting' && !machines.has(id)) return handovers.adopt(session)
     if (state === 'ending') return terminator.finish(id)
     if (state === 'returning' && machines.has(id)) return leaseReturns.finish(id)
     // The row was read earlier. If there is a machine now, it was starting then.

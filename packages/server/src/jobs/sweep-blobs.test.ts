@@ -6,7 +6,7 @@ import { TestServer } from '../testing/server-test.ts'
 const server = await TestServer.open()
 after(() => server.close())
 
-test('blobs that nothing mentions are removed when they are old, and no others', async () => {
+test('only old blobs without a reference are removed', async () => {
   const project = await server.project()
   await project.call<Profile>('POST', '/profiles', { name: 'kept' })
   const { session_id } = await project.session({ profile: { name: 'kept', save_changes: true } })

@@ -26,7 +26,7 @@ test('every public endpoint is an operation with its success and every status of
   }
 })
 
-test('operations that anybody may call ask for no key and for no project', () => {
+test('public operations require neither a key nor a project', () => {
   const health = document.paths['/health'].get
 
   assert.deepEqual(health.security, [])
@@ -41,7 +41,7 @@ test('operations of a project name both project headers', () => {
   assert.ok(parameterOf(operation, 'X-Kernel-Project'))
 })
 
-test('a list tells its paging headers and takes tags as the official clients write them', () => {
+test('a list declares its paging headers, and accepts tags as the official clients write them', () => {
   const list = document.paths['/browsers'].get
 
   const headers = Object.keys(list.responses[200].headers)
@@ -63,7 +63,7 @@ test('a body whose fields all have defaults may be absent', () => {
   assert.equal(document.paths['/browsers'].post.requestBody.required, false)
 })
 
-test('a promised status that berth never answers is there with its reason', () => {
+test('a reserved status that berth never returns is documented with its reason', () => {
   assert.match(
     document.paths['/proxies/{id_or_name}/check'].post.responses[422].description,
     /^Unprocessable Entity\. Reserved: /,
@@ -77,11 +77,11 @@ test('every reference leads to a component, and every component is used', () => 
   assert.deepEqual([...references].sort(), Object.keys(document.components.schemas).sort())
 })
 
-test('answers may gain fields: no schema of an answer is closed', () => {
+test('responses may gain fields: no schema of a response forbids additional ones', () => {
   assert.equal(document.components.schemas.Browser.additionalProperties, undefined)
 })
 
-test('every stream of events tells its headers', () => {
+test('every stream of events declares its headers', () => {
   const streams = Object.values(document.paths)
     .flatMap((methods) => Object.values(methods as Record<string, { responses: Record<string, Answer> }>))
     .map(({ responses }) => responses[200])
@@ -95,14 +95,14 @@ test('every stream of events tells its headers', () => {
   }
 })
 
-test('an answer that says when to try again declares it', () => {
+test('a response with a retry time declares it', () => {
   const { responses } = document.paths['/browsers'].post
 
   for (const status of [429, 503, 529]) assert.equal(responses[status].headers['Retry-After'].schema.type, 'integer')
   assert.equal(responses[409].headers['Retry-After'], undefined)
 })
 
-test('the end of a program is an enum, as the official clients have it', () => {
+test('the end of a program is an enum, as in the official clients', () => {
   const { anyOf } = document.components.schemas.ProcessStreamEvent
 
   assert.deepEqual(anyOf.find(({ required }: { required: string[] }) => required.includes('event')).properties.event, {

@@ -31,7 +31,7 @@ test('public addresses are permitted, and others only when the operator allows t
   }
 })
 
-test('a name is judged by the addresses that it has at each connection', async () => {
+test('a name is checked by its addresses at each connection', async () => {
   const addressesOf = (url: string) =>
     new Promise<readonly LookupAddress[]>((resolve, reject) => {
       guard.lookupFor(url)('localhost', { all: true }, (error, found) =>

@@ -51,7 +51,7 @@ function tokenOf({ cdp_ws_url }: { readonly cdp_ws_url: string }): string {
   return new URL(cdp_ws_url).searchParams.get('jwt') ?? ''
 }
 
-test('a session reaches its own addresses with its token, and without it no more than anybody else', async () => {
+test('a session reaches its own addresses only with its token, like any client', async () => {
   const root = `/s/${own.session_id}`
 
   const answer = await ask(own.session_id, request(`${root}/fs/file_info?path=/tmp&jwt=${tokenOf(own)}`))
@@ -62,7 +62,7 @@ test('a session reaches its own addresses with its token, and without it no more
   assert.match(without, /^HTTP\/1\.1 401 /)
 })
 
-test('egress may name the machine of the session', async () => {
+test('egress may identify the session by its machine', async () => {
   const { machine_id: machineId } = await server.row(own.session_id)
   const target = (id: string) => request(`/s/${id}/fs/file_info?path=/tmp&jwt=${tokenOf(own)}`)
 
@@ -88,7 +88,7 @@ const foreign: readonly [name: string, target: string][] = [
   ['the whole address', `http://berth.test/s/${ownId}/json/version?jwt=${tokenOf(own)}`],
 ]
 for (const [name, target] of foreign) {
-  test(`a session does not reach ${name}, whatever key it shows`, async () => {
+  test(`a session does not reach ${name}, with any key`, async () => {
     for (const method of ['GET', 'POST', 'OPTIONS']) {
       const answer = await ask(ownId, request(target, { method, key: project.key }))
       assert.match(answer, /^HTTP\/1\.1 403 /, method)
@@ -96,7 +96,7 @@ for (const [name, target] of foreign) {
   })
 }
 
-test('a request behind an allowed one on the same connection is judged by itself', async () => {
+test('a request after a permitted one on the same connection is checked separately', async () => {
   const allowed = `GET /s/${ownId}/fs/file_info?path=/tmp&jwt=${tokenOf(own)} HTTP/1.1\r\nhost: berth.test\r\n\r\n`
 
   const answers = await ask(ownId, allowed + request('/browsers', { key: project.key }))
@@ -104,7 +104,7 @@ test('a request behind an allowed one on the same connection is judged by itself
   assert.deepEqual(answers.match(/HTTP\/1\.1 \d+/g), ['HTTP/1.1 200', 'HTTP/1.1 403'])
 })
 
-test('a session opens a websocket to itself and to no other', async () => {
+test('a session opens a WebSocket only to itself', async () => {
   const upgrade = (session: { session_id: string; cdp_ws_url: string }) =>
     `GET /s/${session.session_id}/cdp?jwt=${tokenOf(session)} HTTP/1.1\r\nhost: berth.test\r\nconnection: upgrade\r\n` +
     'upgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n'
@@ -125,7 +125,7 @@ const badLines: readonly [name: string, line: string][] = [
   ['a line without an end', `{"type":"own-session","session_id":"${'x'.repeat(2_000)}`],
 ]
 for (const [name, line] of badLines) {
-  test(`a connection that begins with ${name} is closed without an answer`, async () => {
+  test(`a connection that begins with ${name} is closed without a response`, async () => {
     const connection = await open(undefined, line)
     connection.write(request(`/s/${ownId}/json/version`))
 
@@ -133,7 +133,7 @@ for (const [name, line] of badLines) {
   })
 }
 
-test('of one session no more than 64 connections are open, and those of others are not counted', async () => {
+test('a session has at most 64 open connections, and those of others are not counted', async () => {
   const { session_id: busy } = await project.session()
   const connections = await Promise.all(Array.from({ length: 64 }, () => open(busy)))
   // Each has been counted when its response arrives.
@@ -163,7 +163,7 @@ async function firstLine(connection: Socket): Promise<string> {
   return chunk.toString().split('\r\n', 1)[0] ?? ''
 }
 
-test('the machine of an app is a client like any other: its key opens its project, and nothing does without', async () => {
+test('the machine of an app is an ordinary client: it has access to its project, and only with its key', async () => {
   const machine = newId('machine', server.clock.now())
 
   const answer = await ask(machine, request('/browsers', { key: project.key }))

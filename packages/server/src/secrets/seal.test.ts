@@ -15,7 +15,7 @@ function through(transform: Transform, text: Buffer, pieceBytes: number): Promis
   return buffer(Readable.from(pieces).compose(transform))
 }
 
-test('a sealed text opens under its key and context alone', () => {
+test('an encrypted text is decrypted only with its key and context', () => {
   const sealed = seal(key, Buffer.from('p@ss'), 'proxy a')
 
   assert.equal(unseal(key, sealed, 'proxy a').toString(), 'p@ss')
@@ -24,12 +24,12 @@ test('a sealed text opens under its key and context alone', () => {
   assert.ok(!sealed.includes('p@ss'))
 })
 
-test('the same text is never sealed to the same bytes', () => {
+test('the same text is never encrypted to the same bytes', () => {
   assert.notDeepEqual(seal(key, Buffer.from('a'), ''), seal(key, Buffer.from('a'), ''))
 })
 
 for (const length of [0, 1, 27, 28, 29, 100_000]) {
-  test(`a stream of ${length} bytes opens however it is cut`, async () => {
+  test(`a stream of ${length} bytes is decrypted in any chunks`, async () => {
     const text = randomBytes(length)
     const sealed = await through(sealing(key, 'c'), text, 1000)
 
@@ -40,7 +40,7 @@ for (const length of [0, 1, 27, 28, 29, 100_000]) {
   })
 }
 
-test('a stream that was changed, cut or sealed for another context fails', async () => {
+test('a stream that was changed, truncated or encrypted for another context fails', async () => {
   const sealed = await through(sealing(key, 'c'), randomBytes(1000), 100)
   const changed = Buffer.from(sealed)
   changed[500] = (changed[500] ?? 0) ^ 1

@@ -13,7 +13,7 @@ import { limitBytes } from '@berth/runtime/stream/limit-bytes.ts'
  */
 
 /** The only folder in a profile. Everything beside it belongs to the machine: metrics, crashes, locks, the screen. */
-const stateFolder = 'Default'
+export const stateFolder = 'Default'
 
 /** Far more than a browser stores for a person; otherwise a small archive could fill the disk. */
 const maxUnpackedBytes = 4 * 1024 ** 3
@@ -22,7 +22,7 @@ const maxUnpackedBytes = 4 * 1024 ** 3
 const pieceBytes = 64 * 1024
 
 /** What Chromium recreates by itself, or what is valid for only one machine or one run. */
-const leftBehind = [
+const excludedFiles = [
   // Caches of the network, compiled code and the GPU. CacheStorage of pages is state, not a cache.
   ...['Cache', 'Code Cache', 'GPUCache', 'DawnGraphiteCache', 'DawnWebGPUCache', 'DawnCache'],
   ...['ShaderCache', 'GrShaderCache', 'GraphiteDawnCache', 'Shared Dictionary', 'AutofillAiModelCache'],
@@ -35,7 +35,7 @@ const leftBehind = [
 ].map((name) => `${stateFolder}/${name}`)
 
 /** In the databases: locks and logs. */
-const leftBehindAnywhere = ['LOCK', 'LOG', 'LOG.old', 'Singleton*']
+const excludedNames = ['LOCK', 'LOG', 'LOG.old', 'Singleton*']
 
 /**
  * The state in the user data folder of a browser that has ended. The stream fails if the state cannot be read
@@ -44,9 +44,9 @@ const leftBehindAnywhere = ['LOCK', 'LOG', 'LOG.old', 'Singleton*']
 export function packProfile(userDataFolder: string): Readable {
   const excludes = [
     '--anchored',
-    ...leftBehind.map((pattern) => `--exclude=${pattern}`),
+    ...excludedFiles.map((pattern) => `--exclude=${pattern}`),
     '--no-anchored',
-    ...leftBehindAnywhere.map((pattern) => `--exclude=${pattern}`),
+    ...excludedNames.map((pattern) => `--exclude=${pattern}`),
   ]
   const args = ['--create', '--sort=name', ...excludes, '--directory', userDataFolder, stateFolder]
   const tar = spawn('tar', args, { stdio: ['ignore', 'pipe', 'pipe'] })

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buffer, text } from 'node:stream/consumers'
 import { after, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import { zstdCompressSync } from 'node:zlib'
 import type { CdpClient } from '../../testing/cdp-client.ts'
 import { type StartedAgent, startAgent } from '../../testing/start-agent.ts'
@@ -65,24 +66,50 @@ async function setCookie(client: CdpClient, value: string): Promise<void> {
   await client.send('Storage.setCookies', { cookies: [{ name: 'who', value, url: 'http://127.0.0.1/' }] })
 }
 
-test('an agent that awaits a profile launches after receiving it, and returns the changed profile', async () => {
-  let state: Buffer
-  {
-    await using agent = await startAgent()
-    await agent.becomesReady()
-    const client = await agent.connect()
-    await setCookie(client, 'first')
-    const page = await client.newPage()
-    await client.send('Page.navigate', { url: 'data:text/html,tab' }, page)
-    await becomes(client, ['about:blank', 'data:text/html,tab'])
-    state = await giveOut(agent)
-    assert.ok(state.length > 1000)
-    assert.ok((await giveOut(agent)).length > 1000, 'whoever asks again gets it again')
+const configFolder = (agent: StartedAgent) => join(agent.folder, 'home', '.config')
+
+/** The process of a Chromium that has been launched ahead of its profile. */
+async function launchedAhead(agent: StartedAgent): Promise<number> {
+  for (;;) {
+    const [pid] = agent.children('chromium')
+    // Made a moment before Chromium reads the preferences.
+    if (
+      pid !== undefined &&
+      lstatSync(join(configFolder(agent), 'chromium', 'SingletonLock'), { throwIfNoEntry: false })
+    )
+      return pid
+    await delay(20)
   }
+}
+
+let saved: Promise<Buffer> | undefined
+
+/** A state with a cookie and a tab. */
+function savedState(): Promise<Buffer> {
+  saved ??= saveState()
+  return saved
+}
+
+async function saveState(): Promise<Buffer> {
+  await using agent = await startAgent()
+  await agent.becomesReady()
+  const client = await agent.connect()
+  await setCookie(client, 'first')
+  const page = await client.newPage()
+  await client.send('Page.navigate', { url: 'data:text/html,tab' }, page)
+  await becomes(client, ['about:blank', 'data:text/html,tab'])
+  const state = await giveOut(agent)
+  assert.ok(state.length > 1000)
+  assert.ok((await giveOut(agent)).length > 1000, 'whoever asks again gets it again')
+  return state
+}
+
+test('an agent that awaits a profile launches ahead of it, and goes on with it', async () => {
+  const state = await savedState()
   for (const tabs of ['restore', 'blank']) {
     await using agent = await startAgent({ awaits_profile: true })
+    const ahead = await launchedAhead(agent)
     assert.equal(JSON.parse((await agent.call('GET', '/state')).body).state, 'starting')
-    assert.deepEqual(agent.children('chromium'), [])
 
     assert.equal(await load(agent, state, tabs), 204)
     await agent.becomesReady()
@@ -93,7 +120,47 @@ test('an agent that awaits a profile launches after receiving it, and returns th
     // The tabs exist from the start, but load later.
     assert.equal((await pagesOf(client)).length, expected.length)
     await becomes(client, expected)
+    const isTheSame = agent.children('chromium')[0] === ahead
+    assert.equal(isTheSame, tabs === 'restore', 'an empty page takes another launch')
+    const states = readdirSync(configFolder(agent)).filter((name) => name.startsWith('chromium'))
+    assert.deepEqual(states, ['chromium'], 'nothing else is left')
   }
+})
+
+const otherSize = { width: 800, height: 600, refresh_rate: 60 }
+const changes = {
+  'other policies': (agent: StartedAgent) => agent.configure({ has_new_policies: true }),
+  'another size': (agent: StartedAgent) => agent.configure({ viewport: otherSize }),
+  'what it has died of': async (agent: StartedAgent, ahead: number) => {
+    process.kill(ahead, 'SIGKILL')
+    while (agent.children('chromium').includes(ahead)) await delay(20)
+  },
+}
+for (const [what, change] of Object.entries(changes)) {
+  test(`a browser that waits for its profile does not go on with ${what}: another one is launched`, async () => {
+    const state = await savedState()
+    await using agent = await startAgent({ awaits_profile: true })
+    const ahead = await launchedAhead(agent)
+
+    await change(agent, ahead)
+    assert.equal(await load(agent, state), 204)
+    await agent.becomesReady()
+
+    const client = await agent.connect()
+    assert.equal(await cookieOf(client), 'first')
+    assert.notEqual(agent.children('chromium')[0], ahead)
+    await becomes(client, ['about:blank', 'data:text/html,tab'])
+  })
+}
+
+test('a browser that waits for its profile ends with its agent', async () => {
+  await using agent = await startAgent({ awaits_profile: true })
+  const ahead = await launchedAhead(agent)
+
+  agent.process.kill('SIGTERM')
+  await agent.exited
+
+  assert.ok(!existsSync(`/proc/${ahead}/root`))
 })
 
 test('an unusable profile does not change a running browser', async () => {

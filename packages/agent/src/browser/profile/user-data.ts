@@ -1,10 +1,14 @@
-import { mkdir, readdir, rename, rm } from 'node:fs/promises'
+import { once } from 'node:events'
+import { constants, openSync } from 'node:fs'
+import { mkdir, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
 import { exists } from '@berth/runtime/files/exists.ts'
-import { renewPreferences, writePreferences } from '../preferences.ts'
-import { packProfile, unpackProfile } from './profile-archive.ts'
+import { makeNamedPipes } from '../../process/pipes.ts'
+import { preferencesFile, renewPreferences, writePreferences } from '../preferences.ts'
+import { packProfile, stateFolder, unpackProfile } from './profile-archive.ts'
 
 /** Whether Chromium opens the tabs of its last run, or one empty page. */
 export type Tabs = 'restore' | 'blank'
@@ -12,6 +16,8 @@ export type Tabs = 'restore' | 'blank'
 /** Chromium's user data folder, which contains all state of the browser. Its path never changes. */
 export class UserData {
   readonly folder: string
+  /** Whether a Chromium has been started that waits for its state. */
+  #isAwaited = false
 
   constructor(homeFolder: string) {
     this.folder = join(homeFolder, '.config', 'chromium')
@@ -22,12 +28,46 @@ export class UserData {
     await writePreferences(config, this.folder)
     if (tabs === 'restore' && (await this.#hasTabs())) return 'restore'
     // Otherwise they would be restored by the next run.
-    for (const name of await this.#tabFolders()) await rm(join(this.folder, 'Default', name), { recursive: true })
+    for (const name of await this.#tabFolders()) await rm(join(this.#state, name), { recursive: true })
     return 'blank'
   }
 
+  /**
+   * Prepares a launch ahead of the profile. Chromium reads the preferences before the rest of its state, so it waits at the
+   * pipe in their place.
+   */
+  async await(): Promise<void> {
+    await mkdir(this.#state, { recursive: true })
+    await makeNamedPipes([join(this.#state, preferencesFile)])
+    this.#isAwaited = true
+  }
+
+  /** Lets the waiting Chromium continue with the state that has replaced the pipe. */
+  async release(): Promise<void> {
+    this.#isAwaited = false
+    const preferences = await readFile(join(this.#state, preferencesFile))
+    const pipe = openToWrite(join(this.#awaited, preferencesFile))
+    // If Chromium has not opened the pipe yet, it will find the file in its place.
+    if (pipe) await writeAll(pipe, preferences)
+    await rm(this.#awaited, { recursive: true })
+  }
+
+  /** Removes everything that the waiting Chromium has written. It must have ended. */
+  async stopAwaiting(): Promise<void> {
+    if (!this.#isAwaited) return
+    this.#isAwaited = false
+    const isReplaced = await exists(this.#awaited)
+    if (isReplaced) {
+      await mkdir(this.#incoming, { recursive: true })
+      await rename(this.#state, join(this.#incoming, stateFolder))
+      await rm(this.#awaited, { recursive: true })
+    }
+    await this.clear()
+    if (isReplaced) await rename(this.#incoming, this.folder)
+  }
+
   /** Unpacks a profile beside the state in use, which stays unchanged. */
-  async takeIn(archive: Readable, config: AgentConfig): Promise<void> {
+  async unpack(archive: Readable, config: AgentConfig): Promise<void> {
     await rm(this.#incoming, { recursive: true, force: true })
     await mkdir(this.#incoming, { recursive: true })
     try {
@@ -39,11 +79,19 @@ export class UserData {
     }
   }
 
-  /** Replaces the state in use with the unpacked profile. Chromium must not be running. */
+  /** Replaces the state in use with the unpacked profile. Chromium must not be running, except one that waits for it. */
   async replace(): Promise<void> {
+    if (this.#isAwaited) return this.#replacePipe()
     await rm(this.#previous, { recursive: true, force: true })
     await rename(this.folder, this.#previous).catch(ignoreAbsence)
     await rename(this.#incoming, this.folder)
+  }
+
+  async #replacePipe(): Promise<void> {
+    if (await exists(this.#awaited)) await rm(this.#state, { recursive: true })
+    else await rename(this.#state, this.#awaited)
+    await rename(join(this.#incoming, stateFolder), this.#state)
+    await rm(this.#incoming, { recursive: true })
   }
 
   /** Removes the state in use. Chromium must not be running. */
@@ -52,15 +100,23 @@ export class UserData {
   }
 
   /** Reverts the replacement, if there was one. Chromium must not be running. */
-  async takeBack(): Promise<void> {
+  async revert(): Promise<void> {
     if (!(await exists(this.#previous))) return
     await rm(this.folder, { recursive: true, force: true })
     await rename(this.#previous, this.folder)
   }
 
   /** The state as an archive. Chromium must not be running. */
-  giveOut(): Readable {
+  pack(): Readable {
     return packProfile(this.folder)
+  }
+
+  get #state(): string {
+    return join(this.folder, stateFolder)
+  }
+
+  get #awaited(): string {
+    return `${this.folder}.awaited`
   }
 
   get #incoming(): string {
@@ -77,11 +133,29 @@ export class UserData {
 
   /** Chromium saves its tabs twice, the second time encrypted. */
   async #tabFolders(): Promise<readonly string[]> {
-    const names = await readdir(join(this.folder, 'Default')).catch(() => [])
+    const names = await readdir(this.#state).catch(() => [])
     return names.filter((name) => name.startsWith('Sessions'))
   }
 }
 
 function ignoreAbsence(error: NodeJS.ErrnoException): void {
   if (error.code !== 'ENOENT') throw error
+}
+
+/** Undefined when nobody has opened it to read. */
+function openToWrite(path: string): Socket | undefined {
+  try {
+    const fd = openSync(path, constants.O_WRONLY | constants.O_NONBLOCK)
+    return new Socket({ fd, readable: false, writable: true })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENXIO') throw error
+    return undefined
+  }
+}
+
+/** Resolves when the reader has taken all of it, or has ended: then its end tells more. */
+async function writeAll(pipe: Socket, content: Uint8Array): Promise<void> {
+  pipe.on('error', () => {})
+  pipe.end(content)
+  await once(pipe, 'close')
 }

@@ -143,7 +143,7 @@ export class XKeyboard {
     spare.keysym = keysym
     // The same in both groups of the layout, with and without Shift.
     this.#connection.send('ChangeKeyboardMapping', spare.keycode, 4, [keysym, keysym, keysym, keysym])
-    await this.#tellWindow()
+    await this.#notifyWindow()
     return spare.keycode
   }
 
@@ -151,7 +151,7 @@ export class XKeyboard {
    * Servers notify programs that subscribed to layout changes. Chromium did not: it would know the key's character but
    * give pages an empty `key`.
    */
-  async #tellWindow(): Promise<void> {
+  async #notifyWindow(): Promise<void> {
     const { first, count } = this.#connection.keycodes
     const { focus } = await this.#connection.ask<{ focus: number }>('GetInputFocus')
     const event = { name: 'MappingNotify', request: mappingOfKeyboard, firstKeyCode: first, count }

@@ -179,7 +179,7 @@ test('nothing of a refused archive is unpacked, and no links are followed', asyn
     [zip({ name: 'ok' }, { name: '/escape' }), /absolute/],
     [zip({ name: 'ok' }, { name: 'l', content: '/etc', mode: linkMode }, { name: 'l/x' }), /below a link|leads out/],
     [zip({ name: 'ok' }, { name: 'l', content: '../../outside', mode: linkMode }), /leads out/],
-    [zip({ name: 'ok' }, { name: 'there/x' }), /link there/],
+    [zip({ name: 'ok' }, { name: 'there/x' }), /link in the target/],
     [
       zip(
         { name: 'big', content: 'x', claimedSize: 0xfffffff0 },

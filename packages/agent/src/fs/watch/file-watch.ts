@@ -71,7 +71,7 @@ export class FileWatch {
   async #begin(): Promise<void> {
     this.#rootFile = await lookAt(this.#root)
     this.#follow(this.#root, true, this.#rootFile)
-    await this.#lookUntilQuiet()
+    await this.#compareUntilQuiet()
     this.#isOpen = true
   }
 
@@ -90,10 +90,10 @@ export class FileWatch {
     if (!this.#counts(name) && folder !== this.#root) return
     this.#marks.add(folder, name, cameOrWent)
     // Errors have no caller to report to, but readers must not assume that nothing happened.
-    if (this.#isOpen) this.#lookUntilQuiet().catch(() => this.events.lose())
+    if (this.#isOpen) this.#compareUntilQuiet().catch(() => this.events.lose())
   }
 
-  #lookUntilQuiet(): Promise<void> {
+  #compareUntilQuiet(): Promise<void> {
     this.#looking ??= this.#look().finally(() => {
       this.#looking = undefined
     })
@@ -130,7 +130,7 @@ export class FileWatch {
       if (!folder) continue
       const found = await this.#compare(path, folder, folderMarks)
       if (folder.isQuiet) this.#remember(found, true)
-      else differences.push(...this.#shortLives(path, folder, { marks: folderMarks, found, halves }), ...found)
+      else differences.push(...this.#shortLived(path, folder, { marks: folderMarks, found, halves }), ...found)
       folder.isQuiet = false
     }
     if (marks.folders.has(this.#root)) differences.push(...(await this.#compareRoot()))
@@ -152,7 +152,7 @@ export class FileWatch {
    * after. A single event is either late news of a known deletion, or half of a short-lived file whose end comes with
    * the next comparison. A folder reports itself like a file in it.
    */
-  #shortLives(path: string, { ownName }: WatchedFolder, look: Look): readonly Difference[] {
+  #shortLived(path: string, { ownName }: WatchedFolder, look: Look): readonly Difference[] {
     const seen = new Set(look.found.map((difference) => difference.path))
     return [...look.marks.names].flatMap(([name, times]) => {
       const key = childKey(path, name)

@@ -36,7 +36,7 @@ export interface Situation {
   readonly status: number | undefined
   readonly isChallenge: boolean
   readonly netError: string | undefined
-  readonly isAtRest: boolean
+  readonly isIdle: boolean
   readonly newCookies: readonly string[]
   readonly hasLeftLoginPage: boolean
   /** The documents that existed before the last submit. */
@@ -146,7 +146,7 @@ function stateOf(found: Found): State {
   if (isLoggedIn(found)) return { state: 'logged_in', evidence: evidenceOf(found) }
   if (choices.length > 0 && !signs.includes('sign_out'))
     return { state: 'choice', ...(error && { problem: error.problem }), ...said }
-  if (!situation.isAtRest || isAtWork(reading)) return { state: 'loading' }
+  if (!situation.isIdle || isAtWork(reading)) return { state: 'loading' }
   if (error && situation.textBefore !== undefined) return { state: 'error', problem: error.problem, ...said }
   if ((situation.status ?? 200) >= 500)
     return {
@@ -263,7 +263,7 @@ function signsFor(reading: PageReading, form: LoginForm | undefined, situation: 
 
 function isLoggedIn({ reading, situation, error, signs }: Found): boolean {
   if (signs.includes('sign_out')) return weightOf(signs) >= enoughWeight
-  if (!situation.isAtRest || isAtWork(reading) || (error && situation.textBefore !== undefined)) return false
+  if (!situation.isIdle || isAtWork(reading) || (error && situation.textBefore !== undefined)) return false
   if ((situation.status ?? 200) >= 400) return false
   return weightOf(signs) >= enoughWeight
 }

@@ -40,8 +40,8 @@ export async function checkLogin(
 }
 
 /** Why a page gives no evidence about the login. */
-function problemOf({ judgement: { page }, isAtRest }: View): string | undefined {
+function problemOf({ judgement: { page }, isIdle }: View): string | undefined {
   if (page.state === 'blocked' || page.state === 'captcha' || page.state === 'error')
     return page.problem ?? 'website_error'
-  return isAtRest ? undefined : 'loading'
+  return isIdle ? undefined : 'loading'
 }

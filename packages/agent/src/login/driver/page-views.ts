@@ -19,7 +19,7 @@ export const lookMilliseconds = 90
 const quietMilliseconds = 300
 const emptyQuietMilliseconds = 1_300
 /** A page that has not changed for this long is read despite network activity. */
-const stillMilliseconds = 12_000
+const unchangedMilliseconds = 12_000
 /** How long a page may take to react to an action. */
 export const reactionMilliseconds = 2_500
 /** Challenges that solve themselves do so within this time. */
@@ -30,7 +30,7 @@ const maxRounds = 6
 export interface View extends ReadPage {
   readonly judgement: Judgement
   readonly signature: string
-  readonly isAtRest: boolean
+  readonly isIdle: boolean
   /** Set if the browser asks for credentials instead of the page. */
   readonly challenge?: HttpChallenge
 }
@@ -65,7 +65,7 @@ export class PageViews {
   /** Waits until the page is idle, and dismisses obstacles. */
   async look(rule: Rule, wait: Wait): Promise<View | undefined> {
     let view = await this.rest(rule, wait)
-    for (let round = 0; round < maxRounds && view?.isAtRest; round++) {
+    for (let round = 0; round < maxRounds && view?.isIdle; round++) {
       const obstacle = this.#obstacleOf(view)
       const frame = obstacle && view.frames[obstacle.press.frame]
       if (!obstacle || !frame) break
@@ -106,7 +106,7 @@ export class PageViews {
     const challenge = await this.#tab.challenge().catch(() => undefined)
     if (challenge) return this.#challengeView(rule, challenge)
     const read = await this.#tab.read().catch(() => undefined)
-    return read && this.#judged(rule, read, { isAtRest: true })
+    return read && this.#judged(rule, read, { isIdle: true })
   }
 
   /** Waits until the page is idle, or the time limit passes. */
@@ -134,11 +134,11 @@ export class PageViews {
       if (read) {
         const hasReacted = signature !== expected || now - begun >= reactionMilliseconds
         const idle = read.page.isLoading ? 0 : now - read.page.lastActivity
-        const view = await this.#judged(rule, read, { isAtRest: true })
+        const view = await this.#judged(rule, read, { isIdle: true })
         const quiet = quietFor(view)
         const isReady = read.reading.frames[0]?.readyState === 'complete' || now - since > 4_000
         const isQuiet =
-          now - since >= quiet && (idle >= Math.min(quiet, quietMilliseconds) || now - since > stillMilliseconds)
+          now - since >= quiet && (idle >= Math.min(quiet, quietMilliseconds) || now - since > unchangedMilliseconds)
         const isPending =
           view.judgement.page.state === 'loading' ||
           (view.judgement.page.state === 'captcha' && now - since < challengeMilliseconds)
@@ -146,7 +146,7 @@ export class PageViews {
           if (id !== undefined) this.#signatures.set(id, signature)
           return view
         }
-        if (isOver) return this.#judged(rule, read, { isAtRest: false })
+        if (isOver) return this.#judged(rule, read, { isIdle: false })
       } else if (isOver) return undefined
       await delay(lookMilliseconds)
     }
@@ -155,13 +155,13 @@ export class PageViews {
   #challengeView({ allowed_domains }: Rule, challenge: HttpChallenge): View {
     const reading = challengeReading(challenge)
     const judgement = challengePage(challenge, new AllowedHosts(allowed_domains))
-    return { reading, frames: [], judgement, signature: challenge.id, isAtRest: true, challenge }
+    return { reading, frames: [], judgement, signature: challenge.id, isIdle: true, challenge }
   }
 
   async #judged(
     rule: Rule,
     read: NonNullable<Awaited<ReturnType<LoginTab['read']>>>,
-    { isAtRest }: Pick<View, 'isAtRest'>,
+    { isIdle }: Pick<View, 'isIdle'>,
   ): Promise<View> {
     const { reading, frames, page } = read
     const { attempt } = this
@@ -180,12 +180,12 @@ export class PageViews {
       status: page.status,
       isChallenge: page.isChallenge,
       netError: attempt?.netError,
-      isAtRest,
+      isIdle,
       newCookies,
       hasLeftLoginPage: attempt?.loginPath !== undefined && pathOf(url) !== attempt.loginPath,
       documentsBefore: attempt?.documentsBefore ?? new Set(),
     })
-    return { reading, frames, judgement, signature: signatureOf(reading), isAtRest }
+    return { reading, frames, judgement, signature: signatureOf(reading), isIdle }
   }
 
   keyOf({ reading, judgement, challenge }: View): string {

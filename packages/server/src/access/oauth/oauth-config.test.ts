@@ -8,11 +8,11 @@ const issuer = { BERTH_OAUTH_ISSUER: 'https://login.test/berth' }
 const publicUrl = { BERTH_PUBLIC_URL: 'https://berth.test' }
 const complete = { ...issuer, ...publicUrl, BERTH_OAUTH_ORGANIZATION: organization }
 
-test('is off without an issuer', () => {
+test('is disabled without an issuer', () => {
   assert.equal(readConfig({}, publicUrl).oauth, undefined)
 })
 
-test('has the address of /mcp as audience, and no project of a token', () => {
+test('uses the address of /mcp as audience by default, and no project claim', () => {
   assert.deepEqual(readConfig({}, complete).oauth, {
     issuer: 'https://login.test/berth',
     audience: 'https://berth.test/mcp',
@@ -21,7 +21,7 @@ test('has the address of /mcp as audience, and no project of a token', () => {
   })
 })
 
-test('reads the claims, and an audience in place of the public address', () => {
+test('reads the claims, and an audience instead of the public address', () => {
   const claims = { BERTH_OAUTH_ORGANIZATION_CLAIM: 'https://c.test/org', BERTH_OAUTH_PROJECT_CLAIM: 'project' }
 
   const { oauth } = readConfig({}, { ...issuer, ...claims, BERTH_OAUTH_AUDIENCE: 'berth' })
@@ -42,11 +42,7 @@ const refused: readonly (readonly [string, Readonly<Record<string, string>>, Reg
     const message = new RegExp(`^${variable} has no effect without BERTH_OAUTH_ISSUER$`)
     return [`${variable} alone`, { [variable]: organization }, message] as const
   }),
-  [
-    'no audience',
-    { ...issuer, BERTH_OAUTH_ORGANIZATION: organization },
-    /BERTH_PUBLIC_URL, or else BERTH_OAUTH_AUDIENCE/,
-  ],
+  ['no audience', { ...issuer, BERTH_OAUTH_ORGANIZATION: organization }, /BERTH_PUBLIC_URL or BERTH_OAUTH_AUDIENCE/],
   ['no organization', { ...issuer, ...publicUrl }, oneOrganization],
   ['two organizations', { ...complete, BERTH_OAUTH_ORGANIZATION_CLAIM: 'org' }, oneOrganization],
   [

@@ -51,7 +51,7 @@ async function addProject(name: string): Promise<string> {
   return body.id
 }
 
-test('a token acts in the organization of the operator and in the project of its claim', async () => {
+test('a token is valid in the configured organization and in the project of its claim', async () => {
   const project = await addProject('own')
 
   const { status, body } = await call<Context>(
@@ -80,7 +80,7 @@ test('a token of one project sees nothing of another one', async () => {
   assert.equal((await owner.call('GET', `/browsers/${id}`)).status, 200)
 })
 
-test('a token ends with its project', async () => {
+test('a token is invalid after its project is deleted', async () => {
   const project = await addProject('short')
   const token = await signFor(project)
   assert.equal((await call(token, '/browsers')).status, 200)
@@ -99,7 +99,7 @@ const refused = [
   ['with a project that does not exist', newId('project', new Date()), 404],
 ] as const
 for (const [what, project, expected] of refused) {
-  test(`a token ${what} opens nothing`, async () => {
+  test(`a token ${what} gives no access`, async () => {
     const token = await signFor(project)
 
     for (const path of ['/browsers', '/org/projects', '/auth/context']) {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isReadOnlyView } from './live-view-query.ts'
 
-test('a view is read-only when any value says so, and a value that says nothing is refused', () => {
+test('a view is read-only if any value requests it, and invalid values are rejected', () => {
   const readOnly = [
     'readOnly=true',
     'readonly=true',

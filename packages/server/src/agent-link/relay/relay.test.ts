@@ -38,7 +38,7 @@ for (const name of ['cdp_ws_url', 'webdriver_ws_url'] as const) {
   })
 }
 
-test('refuses a missing, a damaged and a foreign token before the upgrade', async () => {
+test('rejects a missing, a damaged and a foreign token before the upgrade', async () => {
   const project = await server.project()
   const [one, two] = [await project.session(), await project.session()]
   const path = one.cdp_ws_url.split('?')[0]
@@ -49,7 +49,7 @@ test('refuses a missing, a damaged and a foreign token before the upgrade', asyn
   assert.equal(await refusal(one.cdp_ws_url.replace('/cdp', '/nothing')), 404)
 })
 
-test('refuses a handshake of another protocol', async () => {
+test('rejects a handshake of another protocol', async () => {
   const project = await server.project()
   const { pathname, search } = new URL((await project.session()).cdp_ws_url)
   const key = 'dGhlIHNhbXBsZSBub25jZQ=='

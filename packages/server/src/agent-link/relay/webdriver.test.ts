@@ -82,7 +82,7 @@ const strangers: readonly [
   ['NUL in the id', '/s/%00/webdriver/session', { authorization: `Bearer ${project.key}` }, 400, 'session not created'],
 ]
 for (const [what, path, headers, status, error] of strangers) {
-  test(`${what} is refused in the form of WebDriver, before the agent is asked`, async () => {
+  test(`${what} is rejected in WebDriver's format, without a request to the agent`, async () => {
     agent.webDriver = () => assert.fail('the agent was asked')
 
     const response = await ask(path, { method: 'POST', body: '{}', headers })
@@ -113,7 +113,7 @@ const hostile: readonly [what: string, answer: string, status: number][] = [
   ['nothing', '', 502],
 ]
 for (const [what, answer, status] of hostile) {
-  test(`an agent that answers a new session with ${what} only fails the call`, async () => {
+  test(`if an agent responds to a new session with ${what}, only the call fails`, async () => {
     agent.webDriver = ({ socket }) => void socket.end(answer)
 
     const response = await ask(`${root}/session?jwt=${token}`, { method: 'POST', body: '{}' })

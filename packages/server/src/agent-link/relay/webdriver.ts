@@ -69,8 +69,8 @@ export async function mountWebDriver(app: FastifyInstance, options: WebDriverOpt
     })
     const isNew = isPost && `${agentWebDriverPath}${path}` === agentWebDriverSessionPath
     if (isNew && answered.statusCode === 200) {
-      const told = await readNewSession(answered)
-      return reply.headers(head).send(withAddresses(told, await webDriverUrlOf(session, request)))
+      const created = await readNewSession(answered)
+      return reply.headers(head).send(withAddresses(created, await webDriverUrlOf(session, request)))
     }
     const status = statusOf(answered)
     reply.hijack()

@@ -90,9 +90,9 @@ for (const [what, joining, named] of [
     /^BERTH_SERVER_ADDRESS .* is already used by the server one/,
   ],
   ['another master key', { keyCheck: 'other' }, /^BERTH_MASTER_KEY/],
-  ['other blobs', { blobs: otherBlobs }, /^the blobs of this server .*BERTH_BLOBS_FOLDER/],
+  ['other blobs', { blobs: otherBlobs }, /^this server uses other blobs .*BERTH_BLOBS_FOLDER/],
 ] as const) {
-  test(`a server with ${what} is refused beside a running one, with the reason`, async () => {
+  test(`a server with ${what} is rejected next to a running one, with the reason`, async () => {
     await joinAs({ id: 'one' })
     const refused = (error: Error) => error instanceof StartError && error.exitCode === 64 && named.test(error.message)
 
@@ -103,7 +103,7 @@ for (const [what, joining, named] of [
   })
 }
 
-test('of servers with different settings that start at once, only the first is accepted', async () => {
+test('of servers with different settings that start together, only the first is accepted', async () => {
   const outcomes = await Promise.allSettled([
     joinAs({ id: 'one' }),
     joinAs({ id: 'two', blobs: otherBlobs }),

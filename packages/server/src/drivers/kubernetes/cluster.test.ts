@@ -116,7 +116,7 @@ async function openCluster(api: ApiServer, context: TestContext): Promise<Cluste
   return opened
 }
 
-test('of a pod, the server remembers what it reads and nothing else', async (context) => {
+test('the server stores only the used parts of a pod', async (context) => {
   const cluster = await openCluster(new ApiServer(), context)
   const spec = trialSpec(newId('machine', systemClock.now()))
   const isSeen = cluster.cache.nextChange(podName(spec.id), AbortSignal.timeout(plentyMilliseconds))
@@ -133,7 +133,7 @@ test('of a pod, the server remembers what it reads and nothing else', async (con
   )
 })
 
-test('while a pod takes its time to end, the cluster is asked a few times and not at every change', async (context) => {
+test('while a pod ends slowly, the cluster is asked a few times and not at every change', async (context) => {
   const api = new ApiServer()
   const cluster = await openCluster(api, context)
   const spec = trialSpec(newId('machine', systemClock.now()))
@@ -148,9 +148,9 @@ test('while a pod takes its time to end, the cluster is asked a few times and no
   const isGone = cluster.deletePod(spec.id, plentyMilliseconds)
   while (!api.requests.includes('DELETE pods')) await new Promise(setImmediate)
   for (let change = 0; change < 20; change++) {
-    const isHeard = nextChange()
+    const hasRecentHeartbeat = nextChange()
     api.changePod(name)
-    await isHeard
+    await hasRecentHeartbeat
   }
   api.endPod(name)
   await isGone
@@ -160,7 +160,7 @@ test('while a pod takes its time to end, the cluster is asked a few times and no
   assert.ok(questions <= seconds + 1, `${questions} questions in ${seconds} s`)
 })
 
-test('the end of a pod is found out without the watch', async (context) => {
+test('the end of a pod is detected without the watch', async (context) => {
   const api = new ApiServer()
   const cluster = await openCluster(api, context)
   const spec = trialSpec(newId('machine', systemClock.now()))

@@ -11,7 +11,7 @@ import { containerNames, podName } from './machine-pod.ts'
 if (noCluster === undefined) driverSuite('kubernetes driver', () => KubernetesTestbed.open())
 else test('kubernetes driver', { skip: noCluster }, () => {})
 
-test('every server finds out which server has started a machine', { skip: noCluster }, async (context) => {
+test('every server can see which server started a machine', { skip: noCluster }, async (context) => {
   const testbed = await KubernetesTestbed.open()
   context.after(() => testbed.close())
   const [starting, looking] = [await testbed.openDriver(), await testbed.openDriver()]
@@ -22,7 +22,7 @@ test('every server finds out which server has started a machine', { skip: noClus
   assert.deepEqual([...(await looking.listByServer())], [[spec.id, testbed.serverId]])
 })
 
-test('the pod of a machine that waited is promised its memory and processor at the claim', {
+test('the resource requests of a waiting machine are raised at the claim', {
   skip: noCluster ?? false,
 }, async () => {
   const testbed = await KubernetesTestbed.open()

@@ -164,7 +164,7 @@ export class KubernetesDriver implements Driver {
   }
 
   /** Not supported for pods. */
-  async giveWay(): Promise<void> {}
+  async lowerPriority(): Promise<void> {}
 
   raisePriority(machineId: MachineId): Promise<void> {
     return this.#cluster.raiseRequests(machineId)
@@ -183,7 +183,7 @@ export class KubernetesDriver implements Driver {
   }
 
   /** The kernels of the nodes reclaim what they need. */
-  async giveBackMemory(): Promise<number> {
+  async reclaimMemory(): Promise<number> {
     return 0
   }
 

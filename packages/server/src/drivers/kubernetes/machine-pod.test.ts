@@ -12,7 +12,7 @@ const options: PodOptions = {
   canResize: true,
 }
 
-test('no container of a machine has a privilege, a token or a root file system that it can write', () => {
+test('no container of a machine has a privilege, a token or a writable root file system', () => {
   const { spec } = machinePod(machineSpec(), options)
 
   assert.equal(spec?.hostUsers, false)
@@ -37,7 +37,7 @@ test('the container of the machine does not see the key of its identity, and can
   assert.deepEqual(files, ['spec.json'])
 })
 
-test('a machine is held to its memory and disk, and belongs to its installation', () => {
+test('a machine has limits of memory and disk, and belongs to its installation', () => {
   const spec = machineSpec({ memory: '2GiB' })
   const pod = machinePod(spec, options)
 
@@ -52,7 +52,7 @@ test('a machine is held to its memory and disk, and belongs to its installation'
   assert.equal(pod.metadata?.ownerReferences?.[0]?.name, 'berth')
 })
 
-test('a machine that waits requests little, where that can be raised while it runs', () => {
+test('a waiting machine requests little, if that can be raised while it runs', () => {
   const requestsOf = (changes: Partial<PodOptions>) =>
     machinePod(machineSpec({ memory: '2GiB', hasLowPriority: true }), { ...options, ...changes }).spec?.containers[0]
       ?.resources?.requests

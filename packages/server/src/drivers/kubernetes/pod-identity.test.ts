@@ -44,7 +44,7 @@ async function call(link: PodLink, port: number): Promise<string> {
   }
 }
 
-test('a server reaches the machine that it called', async (context) => {
+test('a server reaches the machine that it connects to', async (context) => {
   const authority = await newAuthority()
   const port = await listenAs(await authority.issueToMachine(own, systemClock.now()), context)
 
@@ -53,7 +53,7 @@ test('a server reaches the machine that it called', async (context) => {
   assert.equal(heard, 'hello URI:berth://server')
 })
 
-test('a machine cannot speak for another, nor for one of another installation, nor with an old identity', async (context) => {
+test('a machine cannot impersonate another one, including one of another installation, or use an expired identity', async (context) => {
   const [authority, foreign] = [await newAuthority(), await newAuthority()]
   const now = systemClock.now()
   const link = new PodLink(authority, systemClock)
@@ -70,7 +70,7 @@ test('a machine cannot speak for another, nor for one of another installation, n
   }
 })
 
-test('a machine cannot call another with its own identity', async (context) => {
+test('a machine cannot connect to another with its own identity', async (context) => {
   const authority = await newAuthority()
   const now = systemClock.now()
   const port = await listenAs(await authority.issueToMachine(own, now), context)

@@ -17,7 +17,7 @@ function openRoom(availableMebibytes: () => number, taken = new Map<MachineId, n
   })
 }
 
-test('of many simultaneous starts, those pass for which there is room', async () => {
+test('of many concurrent starts, only those with room pass', async () => {
   const room = openRoom(() => 1100)
 
   const outcomes = await Promise.allSettled(Array.from({ length: 8 }, () => room.take(newSession())))
@@ -25,7 +25,7 @@ test('of many simultaneous starts, those pass for which there is room', async ()
   assert.equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 3)
 })
 
-test('a start counts until its session has taken the memory, and not longer', async () => {
+test('a start counts only until its session uses the memory', async () => {
   const taken = new Map<MachineId, number>()
   let available = 800
   const room = openRoom(() => available, taken)

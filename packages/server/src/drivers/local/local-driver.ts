@@ -94,7 +94,7 @@ export class LocalDriver implements Driver {
       memoryOf: (machineId) => cgroups.readMemory(machineId),
     })
     const watched = { dataFolder: folders.data, machines: this.#machines, cgroups, disk }
-    this.#watch = new MachineWatch({ ...watched, end: (...found) => this.#endGreedy(...found) }, watchMilliseconds)
+    this.#watch = new MachineWatch({ ...watched, end: (...found) => this.#endExcessive(...found) }, watchMilliseconds)
   }
 
   /** Prepares what machines share. Does not change existing machines. */
@@ -209,7 +209,7 @@ export class LocalDriver implements Driver {
     return changePolicies(this.#newMachine(machineId).folders, change)
   }
 
-  async giveWay(machineId: MachineId): Promise<void> {
+  async lowerPriority(machineId: MachineId): Promise<void> {
     this.#resources.cgroups.makeIdle(machineId)
   }
 
@@ -237,7 +237,7 @@ export class LocalDriver implements Driver {
   }
 
   /** One machine at a time, because it uses the disk or a whole processor. */
-  giveBackMemory(machineId: MachineId): Promise<number> {
+  reclaimMemory(machineId: MachineId): Promise<number> {
     return this.#reclaims.run(() => this.#resources.cgroups.reclaim(machineId))
   }
 
@@ -286,7 +286,7 @@ export class LocalDriver implements Driver {
   }
 
   /** The rest is removed as for a machine that ends by itself. */
-  async #endGreedy(machine: LocalMachine, reason: string): Promise<void> {
+  async #endExcessive(machine: LocalMachine, reason: string): Promise<void> {
     this.#logger?.warn({ machineId: machine.id }, `a machine exceeds its share and is stopped: ${reason}`)
     await machine.kill()
   }

@@ -32,7 +32,7 @@ async function perl(machine: Machine, script: string): Promise<string> {
 const fill = (path: string) =>
   `open F, ">", "${path}"; $x = "x" x (1 << 20); $n = 0; $n++ while $n < 2000 && syswrite F, $x; print "$n $!"`
 
-test('a machine that fills its disk takes no more of the host', {
+test('a machine that fills its disk uses no more space of the host', {
   skip: !isRoot && 'a machine of an ordinary user has no disk of its own',
 }, async (context) => {
   const { machine, folders } = await startMachine(context, { diskBytes: 192 * mebibyte })
@@ -123,7 +123,7 @@ test('machines share the processor evenly, whatever number of threads they have'
   assert.ok(Number(many) < 2 * Number(few), `40 processes had ${many} ticks, 8 processes ${few}`)
 })
 
-test('the kernel’s memory for connections is limited where it is counted apart', async (context) => {
+test('the kernel’s memory for connections is limited if it is counted separately', async (context) => {
   const { machine } = await startMachine(context)
   if (!(await findBounds(await findHierarchies())).includes('memory of connections'))
     return context.skip('not counted apart')

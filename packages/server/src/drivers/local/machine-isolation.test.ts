@@ -43,7 +43,7 @@ test('gives the agent its configuration', async () => {
   assert.equal(folders, [config.home_folder, config.run_folder, config.chromium_path].join('\n'))
 })
 
-test('gives the processes no rights, and no way to get any', async () => {
+test('gives the processes no capabilities, and no way to get any', async () => {
   const status = await shell('cat /proc/self/status')
 
   assert.match(status, /^CapPrm:\t0+$/m)
@@ -175,7 +175,7 @@ test('inherits no open file of the host', async () => {
   assert.equal(await shell('ls /run/berth'), 'egress')
 })
 
-test('reaches no network but its own', async () => {
+test('reaches only its own network', async () => {
   const server = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo

@@ -16,7 +16,7 @@ async function openTestbed(context: TestContext): Promise<LocalTestbed> {
   return testbed
 }
 
-test('explains a failed start by the last lines of the machine', async (context) => {
+test('a failed start is reported with the last lines of the machine', async (context) => {
   const testbed = await openTestbed(context)
   const agent = join(testbed.folders.data, 'broken-agent.ts')
   await writeFile(agent, "console.error('the display is missing'); process.exit(3)")
@@ -44,7 +44,7 @@ test('explains a sandbox that cannot be built', async (context) => {
   await chmod(agent, 0o700)
 })
 
-test('names a socket for egress in a folder that the machine sees and only egress can write', async (context) => {
+test('the socket for egress is in a folder that the machine sees and only egress can write', async (context) => {
   const testbed = await openTestbed(context)
   const driver = await testbed.openDriver()
   const egressUser = await openServiceUser('egress')
@@ -125,7 +125,7 @@ test('limits the processes of a machine', async (context) => {
   )
 })
 
-test('limits the memory of a machine, and ends only the program that took it', async (context) => {
+test('limits the memory of a machine, and kills only the program that exceeded it', async (context) => {
   const testbed = await openTestbed(context)
   const driver = await testbed.openDriver()
   if (!driver.capabilities.canLimit) return context.skip('no control groups here')

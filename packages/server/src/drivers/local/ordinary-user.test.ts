@@ -20,7 +20,7 @@ const files = [
   '../../host/host-folders',
 ].map((name) => fileURLToPath(new URL(`${name}.test.ts`, import.meta.url)))
 
-test('all this holds for an ordinary user too', {
+test('the same tests pass for an ordinary user', {
   skip: process.geteuid?.() !== 0 && 'these tests run as an ordinary user already',
 }, async (context) => {
   const home = await mkdtemp(join(tmpdir(), 'berth-test-'))

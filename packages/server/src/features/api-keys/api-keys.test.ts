@@ -89,7 +89,7 @@ test('a key expires after its days, or at the given time', async () => {
   assert.deepEqual([listed.length, listed[0]?.deleted_at], [1, null], 'an expired key stays in the list')
 })
 
-test('a broken rule is a 400 that names the field', async () => {
+test('an invalid value is a 400 that names the field', async () => {
   const owner = await server.project()
   const { id } = await create(owner)
   const past = new Date(server.clock.now().getTime() - 1000).toISOString()
@@ -160,7 +160,7 @@ test('a key of one project creates, sees and changes only keys of that project',
   assert.equal((await call('DELETE', `/org/api_keys/${made.body.id}`)).status, 204)
 })
 
-test('no key deletes itself', async () => {
+test('a key cannot delete itself', async () => {
   const owner = await server.project()
   const { id, key } = await create(owner)
 

@@ -78,7 +78,7 @@ async function deploy(project: TestProject, source = archive, entrypoint = 'inde
   return (await project.call<Deployment>('GET', `/deployments/${body.id}`)).body
 }
 
-test('a deployment is built, serves its app, and hands what was installed to the next one', async () => {
+test('a deployment is built, serves its app, and shares its installed dependencies with the next one', async () => {
   const project = await server.project()
   const [first, second] = [await deploy(project), await deploy(project)]
   for (const { status, status_reason } of [first, second]) assert.equal(status, 'running', status_reason ?? 'no reason')
@@ -177,7 +177,7 @@ const failures: readonly (readonly [what: string, code: string, reason: RegExp, 
   ['takes all memory while it is installed', '', /^The build ran out of memory/, installing],
 ]
 for (const [what, entrypoint, reason, manifest] of failures) {
-  test(`a deployment that ${what} has failed with the reason, and leaves no machine`, async () => {
+  test(`a deployment that ${what} fails with the reason, and leaves no machine`, async () => {
     const before = await driver.list()
     const members = [
       { name: 'index.mjs', content: entrypoint },

@@ -73,7 +73,7 @@ const refusedRepositories: readonly (readonly [what: string, fields: Fields, rul
   ['another kind of credentials', from({ auth: { method: 'password', token: 'x' } }), /^source.auth.method: /],
 ]
 for (const [what, fields, rule] of refusedRepositories) {
-  test(`refuses a repository with ${what}`, async () => {
+  test(`rejects a repository with ${what}`, async () => {
     const { status, body } = await apps.post(await server.project(), fields)
 
     assert.equal(status, 400)
@@ -97,7 +97,7 @@ const spellings: Readonly<Record<string, Fields>> = {
   },
 }
 for (const [spelling, fields] of Object.entries(spellings)) {
-  test(`takes a repository in ${spelling}, and tells everything but its token`, async () => {
+  test(`accepts a repository in ${spelling}, and returns everything except its token`, async () => {
     const project = await server.project()
 
     const { status, body } = await apps.post<Deployment>(project, { ...from({}), source: undefined, ...fields })
@@ -140,7 +140,7 @@ test('a token is kept no longer than it is needed', async () => {
 })
 
 for (const [what, fields, rule] of refused) {
-  test(`refuses to deploy ${what}`, async () => {
+  test(`rejects a deployment with ${what}`, async () => {
     const { status, body } = await apps.post(await server.project(), fields)
 
     assert.equal(status, 400)
@@ -148,7 +148,7 @@ for (const [what, fields, rule] of refused) {
   })
 }
 
-test('takes the variables in the spelling of any client, and tells their names only', async () => {
+test('accepts the variables in the spelling of any client, and returns only their names', async () => {
   const project = await server.project()
 
   const { status, body } = await apps.post<Deployment>(project, {
@@ -212,7 +212,7 @@ test('of two deployments of one version, the second needs force, and the first s
   )
 })
 
-test('a build that is interrupted again and again fails', async () => {
+test('a build that is interrupted repeatedly fails', async () => {
   const project = await server.project()
   const { body } = await apps.post<Deployment>(project, {})
   const id = body.id as DeploymentId
@@ -231,7 +231,7 @@ async function eventsOf(project: TestProject, path: string): Promise<readonly { 
   return [...text.matchAll(/^data: (.*)$/gm)].map(([, data = '']) => JSON.parse(data))
 }
 
-test('streams of what has ended tell its log, then its state, and end', async () => {
+test('streams of ended deployments and invocations contain the log, then the state, and end', async () => {
   const project = await server.project()
   const { id } = await apps.serving(project, 'app')
   const invocation = await apps.running(project, id, 'app')
@@ -253,7 +253,7 @@ test('streams of what has ended tell its log, then its state, and end', async ()
   )
 })
 
-test('of two first uses of a deployment, one makes its key, and a key that cannot be kept does not exist', async () => {
+test('of two first uses of a deployment, one creates its key, and a key that cannot be stored does not exist', async () => {
   const project = await server.project()
   const { id } = await apps.serving(project, 'app')
   const deployment = await deployments.get(id)
@@ -277,7 +277,7 @@ test('of two first uses of a deployment, one makes its key, and a key that canno
   assert.deepEqual([after.length - before, after.some(({ name }) => name === 'lost')], [1, false])
 })
 
-test('what was installed for a lock file is for the projects of its organization alone', async () => {
+test('dependencies of a lock file are shared only within the organization', async () => {
   const [project, stranger] = [await server.project(), await server.project()]
   const { body: sibling } = await project.call<{ id: ProjectId }>('POST', '/org/projects', { name: 'sibling' })
   const { id } = await apps.serving(project, 'app')

@@ -100,7 +100,7 @@ test('a destination is created paused, read, listed, changed and deleted', async
   }
 })
 
-test('a bucket that the operator does not allow is refused, and so is what breaks a rule', async () => {
+test('a bucket that the operator does not permit is rejected, and so are invalid values', async () => {
   const owner = await server.project()
   const made = await create(owner)
 
@@ -125,7 +125,7 @@ test('a bucket that the operator does not allow is refused, and so is what break
   )
 })
 
-test('a key of one project is refused', async () => {
+test('a key of one project is rejected', async () => {
   const owner = await server.project()
   const made = await create(owner)
   const key = newApiKey()

@@ -31,7 +31,7 @@ test('a cursor is valid only for its own filter', () => {
   )
 })
 
-test('any text that is not a cursor is refused by name', () => {
+test('any text that is not a cursor is rejected by name', () => {
   fc.assert(
     fc.property(
       fc.oneof(

@@ -41,7 +41,7 @@ async function read(journal: AuditJournal, { remove }: { remove: boolean }): Pro
   return entries
 }
 
-test('entries are there for the next reader, and the next server, until they are removed', async () => {
+test('entries stay available for the next reader and the next server until they are removed', async () => {
   const folder = join(root, 'kept')
   const journal = new AuditJournal(folder, logger)
   const entries = [entry('/a'), entry('/b\n"c"')]
@@ -54,7 +54,7 @@ test('entries are there for the next reader, and the next server, until they are
   assert.deepEqual(await readdir(folder), [])
 })
 
-test('an entry that is added during reading is returned the next time', async () => {
+test('an entry that is added during a read is returned by the next one', async () => {
   const journal = new AuditJournal(join(root, 'meanwhile'), logger)
   journal.append(entry('/a'))
 
@@ -85,7 +85,7 @@ test('an incomplete line at the end affects no other line', async () => {
   )
 })
 
-test('entries that cannot be written are held, and written or read later', async () => {
+test('entries that cannot be written are kept, and written or read later', async () => {
   const folder = join(root, 'full')
   const journal = new AuditJournal(folder, logger)
   await rm(folder, { recursive: true })

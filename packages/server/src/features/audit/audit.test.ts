@@ -230,7 +230,7 @@ test('a log is searched and filtered', async () => {
   assert.deepEqual(await found({ start: second.replace('Z', '+00:00'), end: third }), ['PATCH /profiles/Alpha'])
 })
 
-test('a broken rule is a 400 that names the field', async () => {
+test('an invalid value is a 400 that names the field', async () => {
   const owner = await server.project()
   const days = (count: number) => new Date(server.clock.now().getTime() + count * 24 * hour * 1000).toISOString()
   const foreign = Buffer.from('[0,0,"x","y"]').toString('base64url')

@@ -9,7 +9,7 @@ import { endOf } from './analysis-end.ts'
 import type { AnalysisStore } from './analysis-store.ts'
 import { intentNotTried, resultOf } from './config-registry-service.ts'
 import { configurationOf, type ProxyOffer } from './configurations.ts'
-import { knownOf } from './knowledge.ts'
+import { knownResults } from './knowledge.ts'
 import type { RunStore } from './run-store.ts'
 import { type StoredAnalysis, targetOf } from './stored-analysis.ts'
 import type { AnalysisSessions } from './visits/analysis-sessions.ts'
@@ -17,7 +17,7 @@ import { tryConfigurations } from './visits/try-configurations.ts'
 import { SiteVisits } from './visits/visit-site.ts'
 import type { WorkloadTrials } from './workloads/workload-trials.ts'
 
-const lookMilliseconds = 1_000
+const pollMilliseconds = 1_000
 /** Counts servers that were killed or lost the database during the analysis. */
 const maxAttempts = 4
 
@@ -62,7 +62,7 @@ export class AnalysisRunner {
       return this.#end(analysis, 'failed', { failure: { code: 'analysis_interrupted', message } })
     }
     const ending = new AbortController()
-    const watch = setInterval(() => void this.#look(analysis, ending), lookMilliseconds)
+    const watch = setInterval(() => void this.#look(analysis, ending), pollMilliseconds)
     try {
       await this.#look(analysis, ending)
       await this.#analyse(analysis, AbortSignal.any([signal, ending.signal]))
@@ -139,13 +139,13 @@ export class AnalysisRunner {
     } = {},
   ): Promise<void> {
     const { analyses, runs, clock } = this.#options
-    const told = result ?? resultOf(await this.#known(analysis), null)
+    const finalResult = result ?? resultOf(await this.#known(analysis), null)
     const finishedAt = status === 'expired' ? analysis.expires_at : clock.now()
-    await analyses.finish(analysis.id, endOf(status, told, finishedAt, failure))
+    await analyses.finish(analysis.id, endOf(status, finalResult, finishedAt, failure))
     await runs.forgetUnjudged(analysis.id)
   }
 
   #known(analysis: StoredAnalysis) {
-    return knownOf(this.#options.runs, targetOf(analysis), analysis.allowed_proxy_countries)
+    return knownResults(this.#options.runs, targetOf(analysis), analysis.allowed_proxy_countries)
   }
 }

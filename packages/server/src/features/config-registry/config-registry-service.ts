@@ -8,7 +8,7 @@ import type { JobQueue } from '../../jobs/job-runner.ts'
 import type { AnalysisResult } from './analysis.ts'
 import { endOf } from './analysis-end.ts'
 import type { AnalysisStore, Summary } from './analysis-store.ts'
-import { type Known, knownOf } from './knowledge.ts'
+import { type Known, knownResults } from './knowledge.ts'
 import { requirePublic } from './require-public.ts'
 import type { RunStore } from './run-store.ts'
 import { type StoredAnalysis, targetOf } from './stored-analysis.ts'
@@ -154,7 +154,7 @@ export class ConfigRegistryService {
   }
 
   async #known(target: Target, countries: readonly string[] | null): Promise<AnalysisResult> {
-    const known = await knownOf(this.#options.runs, target, countries)
+    const known = await knownResults(this.#options.runs, target, countries)
     return resultOf(known, null)
   }
 

@@ -76,7 +76,7 @@ for (const [what, path, body, rule] of refused) {
   })
 }
 
-test('a lookup returns the canonical target, and starts nothing', async () => {
+test('a lookup returns the canonical target, and starts no analysis', async () => {
   const project = await server.project()
   const host = newHost()
 
@@ -232,7 +232,7 @@ const robots: readonly (readonly [what: string, answer: FakeSite['robots'], code
   ['fails', { status: 503, body: '' }, 'target_not_evaluable'],
 ]
 for (const [what, answer, code] of robots) {
-  test(`a robots.txt that ${what} ${code ? 'keeps analyses away' : 'lets them visit'}`, async () => {
+  test(`a robots.txt that ${what} ${code ? 'forbids' : 'permits'} visits`, async () => {
     site.robots = answer
 
     const { recommendation } = await analyse(await server.project(), { url: `https://${newHost()}/private/page` })
@@ -242,7 +242,7 @@ for (const [what, answer, code] of robots) {
   })
 }
 
-test('knowledge of a target is shared with every project, by target, host and domain, without pages of others', async () => {
+test('results are shared with every project, by target, host and domain, without pages of other projects', async () => {
   const [one, other] = [await server.project(), await server.project()]
   const host = newHost()
   await analyse(one, { url: `https://www.${host}/secret/page` })
@@ -259,7 +259,7 @@ test('knowledge of a target is shared with every project, by target, host and do
   assert.deepEqual((await other.call('GET', '/config-registry')).body, [])
 })
 
-test('a changed site is accepted when most of the latest runs agree, and older knowledge stays available', async () => {
+test('a change of a site is accepted when most of the latest runs agree, and older results stay available', async () => {
   const project = await server.project()
   const target = `https://${newHost()}/`
   const first = await analyse(project, { url: target })
@@ -315,7 +315,7 @@ test('analyses of a site per hour are limited over all projects', async () => {
   assert.notEqual(later.body.analysis, null)
 })
 
-test('a waiting analysis is canceled at once and for good', async () => {
+test('a waiting analysis is canceled immediately and permanently', async () => {
   const project = await server.project()
   const started = await resolve(project, { url: `https://${newHost()}/` })
   const cancel = () => project.call<ConfigRegistryResponse>('POST', `/config-registry/analyses/${idOf(started)}/cancel`)
@@ -348,7 +348,7 @@ test('a running analysis is canceled, and its session ends', async () => {
   assert.deepEqual(await sessionsOf(project), [])
 })
 
-test('an analysis ends at its time limit, with or without a server that works on it', async () => {
+test('an analysis ends at its time limit, even if no server runs it', async () => {
   const project = await server.project()
   const waiting = await resolve(project, { url: `https://${newHost()}/` })
   const worked = await resolve(project, { url: `https://${newHost()}/` })
@@ -408,7 +408,7 @@ test('an analysis that is interrupted repeatedly fails with that reason', async 
   assert.deepEqual([analysis?.status, analysis?.failure?.code], ['failed', 'analysis_interrupted'])
 })
 
-test('an analysis fails, and can be repeated, when the host starts no browser', async () => {
+test('an analysis fails, and can be repeated, when the host cannot start a browser', async () => {
   const project = await server.project()
   const body = { url: `https://${newHost()}/` }
   for (let start = 0; start < 2; start += 1) server.host.failNextStart('no room')
@@ -421,7 +421,7 @@ test('an analysis fails, and can be repeated, when the host starts no browser', 
   assert.equal(again.analysis?.status, 'completed')
 })
 
-test('sessions of analyses count in the limits of the project: without room, the analysis waits and then fails', async () => {
+test('sessions of analyses count towards the limits of the project: without a free slot, the analysis waits and then fails', async () => {
   const project = await server.project()
   await server.database
     .updateTable('projects')

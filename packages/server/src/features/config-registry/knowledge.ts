@@ -20,7 +20,11 @@ export interface Known {
  * What is known about a target, from the analyses of all projects. The narrowest scope with a conclusive run decides.
  * For wider scopes, only the name of the scope is returned, so that pages which others have analysed stay private.
  */
-export async function knownOf(runs: RunStore, target: Target, countries: readonly string[] | null): Promise<Known> {
+export async function knownResults(
+  runs: RunStore,
+  target: Target,
+  countries: readonly string[] | null,
+): Promise<Known> {
   let hasInconclusive = false
   for (const scope of scopes) {
     const observed = await runs.observed(scope, target)

@@ -99,7 +99,7 @@ test('names are unique in an organization', async () => {
   await create(await server.project(), { name: 'one' })
 })
 
-test('a broken rule is a 400 that names the field, and not the token', async () => {
+test('an invalid value is a 400 that names the field and not the token', async () => {
   const owner = await server.project()
   const base = { provider_type: 'onepassword', name: 'x', token: 't' }
 
@@ -189,16 +189,16 @@ const faults: readonly (readonly [what: string, answer: Listener, error: RegExp]
     (_request, response) => response.writeHead(302, { location: 'http://127.0.0.1:9/' }).end(),
     /the status 302/,
   ],
-  ['speaks no JSON', (_request, response) => response.end('<html>'), /does not give/],
-  ['gives an object', (_request, response) => response.end('{"vaults": []}'), /does not give/],
-  ['gives null', (_request, response) => response.end('null'), /does not give/],
-  ['gives vaults without ids', (_request, response) => response.end('[{"name": "x"}]'), /does not give/],
-  ['gives ids that are numbers', (_request, response) => response.end('[{"id": 1, "name": "x"}]'), /does not give/],
+  ['speaks no JSON', (_request, response) => response.end('<html>'), /is not that of/],
+  ['gives an object', (_request, response) => response.end('{"vaults": []}'), /is not that of/],
+  ['gives null', (_request, response) => response.end('null'), /is not that of/],
+  ['gives vaults without ids', (_request, response) => response.end('[{"name": "x"}]'), /is not that of/],
+  ['gives ids that are numbers', (_request, response) => response.end('[{"id": 1, "name": "x"}]'), /is not that of/],
   ['gives 9 MiB', (_request, response) => response.end(`["${'x'.repeat(9 * 1024 ** 2)}"]`), /too large/],
 ]
 
 for (const [what, answer, error] of faults) {
-  test(`a provider that ${what} is reported in limited time`, async () => {
+  test(`a provider that ${what} is reported within the time limit`, async () => {
     const isSlow = error.source.startsWith('did not answer')
     const owner = await (isSlow ? impatient : server).project()
     const made = await create(owner)
@@ -228,7 +228,7 @@ test('one failing vault fails the list, and no part of it is returned or cached'
   assert.equal((await owner.call<Items>('GET', pathOf(made, '/items'))).body.items.length, 1)
 })
 
-test('a provider that is deleted during a request is not found, and nothing of it is returned', async () => {
+test('a provider that is deleted during a request is not found, and no data of it is returned', async () => {
   const owner = await server.project()
   const made = await create(owner)
   for (const [method, rest] of [

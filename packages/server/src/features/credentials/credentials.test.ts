@@ -112,7 +112,7 @@ test('of twenty creates with one name one succeeds, and a rename to a taken name
   assert.equal(refused.headers.get('x-should-retry'), 'false')
 })
 
-test('one-time codes are those of RFC 6238, keep their zeros and end with their period', async () => {
+test('one-time codes match RFC 6238, keep leading zeros and expire with their period', async () => {
   const project = await server.project()
   const written = 'gezd gnbv-gy3t qojq GEZD GNBV GY3T QOJQ ===='
   const created = await create(project, { totp_secret: written, totp_digits: 8 })
@@ -150,7 +150,7 @@ test('a one-time code secret is set, changed and removed, and never returned', a
   assert.match((await update(project, 'mail', { totp_digits: 6 })).body.message, /^totp_digits: /)
 })
 
-test('a broken rule is a 400 that names the field and no value', async () => {
+test('an invalid value is a 400 that names the field and not the value', async () => {
   const project = await server.project()
   await create(project)
   const base = { name: 'x', domain: 'example.com', values: {} }

@@ -89,7 +89,7 @@ test('a session of the dashboard ends by signing out, with its key, and after it
   assert.equal(await statusOf(third), 401)
 })
 
-test('a link signs in once, and of two who use it at once one does', async () => {
+test('a link signs in once, also with concurrent uses', async () => {
   const project = await server.project()
   const code = (await server.services.signIns.createLink(project.key)) ?? ''
 
@@ -116,7 +116,7 @@ test('wrong sign-ins are counted, and other pages cannot sign in at all', async 
   assert.equal((await post({ api_key: project.key })).status, 204)
 })
 
-test('the changes of a project are told, and those of another are not', async () => {
+test('the changes of a project are reported, and those of another are not', async () => {
   const [project, other] = [await server.project(), await server.project()]
   const cookie = await signIn({ api_key: project.key })
   const leaving = new AbortController()
@@ -125,9 +125,8 @@ test('the changes of a project are told, and those of another are not', async ()
   const told: string[] = []
   const followed = (async () => {
     for await (const text of lines) {
-      const data = eventDataOf(text.trim())
-      if (data === undefined) continue
-      told.push(...JSON.parse(data).sessions)
+      const events = text.split('\n').flatMap((line) => eventDataOf(line) ?? [])
+      told.push(...events.flatMap((data) => JSON.parse(data).sessions))
       if (told.filter((id) => id === told[0]).length >= 2) return
     }
   })()
@@ -142,7 +141,7 @@ test('the changes of a project are told, and those of another are not', async ()
   assert.ok(!told.includes(foreign.session_id))
 })
 
-test('the overview counts the sessions of the project by hours, and tells the room to the operator alone', async () => {
+test('the overview counts the sessions of the project by hour, and shows the free resources only to the operator', async () => {
   const project = await server.project()
   const cookie = await signIn({ api_key: project.key })
   const session = await project.session()
@@ -158,7 +157,7 @@ test('the overview counts the sessions of the project by hours, and tells the ro
   assert.equal((overview as { room: unknown }).room, null)
 })
 
-test('the overview counts how creates went, from this server and over its restarts', async () => {
+test('the overview counts the results of creates, also after restarts', async () => {
   const project = await server.project()
   const cookie = await signIn({ api_key: project.key })
   const { session_id } = await project.session()
@@ -181,7 +180,7 @@ test('the overview counts how creates went, from this server and over its restar
   assert.equal(overview.findings, null)
 })
 
-test('a thumbnail is taken once in a while, however many ask', async () => {
+test('a thumbnail is taken at intervals, however many clients request it', async () => {
   const project = await server.project()
   const { session_id } = await project.session()
   const picture = async () =>
@@ -197,7 +196,7 @@ test('a thumbnail is taken once in a while, however many ask', async () => {
   assert.equal(await picture(), 'picture 2')
 })
 
-test('a thumbnail of another project, or of no session, is not there', async () => {
+test('a thumbnail of another project, or of an unknown session, is not found', async () => {
   const [project, other] = [await server.project(), await server.project()]
   const cookie = await signIn({ api_key: project.key })
   const session = await other.session()

@@ -18,7 +18,7 @@ const watchScript = `window.ready = new Promise((resolve) => {
   }).observe(document, { childList: true, subtree: true })
 })`
 
-test('the first view is small, and takes less than a second of work until it can be used', async (context) => {
+test('the first view is small, and is usable after less than a second of processor time', async (context) => {
   const server = await TestServer.open()
   after(() => server.close())
   const project = await server.project()

@@ -77,7 +77,7 @@ const changes: readonly (readonly [list: ListName, method: string, path: string,
   ['otlp', 'POST', '/telemetry/destinations', { name: 'collector', endpoint: 'https://otlp.test' }],
 ]
 
-test('whoever looks at a list, on any server, is told of each change of it, and others are not', async () => {
+test('followers of a list are notified of its changes on any server, and others are not', async () => {
   const [project, other] = [await first.project(), await first.project()]
   const restricted = newApiKey()
   await project.addKey(restricted, project.id as ProjectId)
@@ -103,7 +103,7 @@ test('whoever looks at a list, on any server, is told of each change of it, and 
   for (const each of [follower, ofProject, stranger]) each.leave()
 })
 
-test('what is no change that the list shows is not told', async () => {
+test('changes that a list does not show are not reported', async () => {
   const project = await first.project()
   const { body: pool } = await project.call<{ id: string }>('POST', '/browser_pools', { name: 'quiet', size: 1 })
   const follower = await Follower.start(project, first.url)
@@ -140,7 +140,7 @@ test('recordings and downloads are changes of their session', async () => {
   }
 })
 
-test('a message that nobody knows makes the lists be read again, and ends nothing', async () => {
+test('an unknown message causes a reload of the lists, and no failure', async () => {
   const project = await first.project()
   const follower = await Follower.start(project, first.url)
 
@@ -152,7 +152,7 @@ test('a message that nobody knows makes the lists be read again, and ends nothin
   follower.leave()
 })
 
-test('each list has a trigger that tells of it', async () => {
+test('each list has a trigger', async () => {
   const { rows } = await sql<{ arguments: Buffer }>`
     select distinct tgargs as arguments from pg_trigger
     where tgfoid = 'announce_list_change'::regproc`.execute(first.database)

@@ -84,7 +84,7 @@ for (const [what, reply, reason] of [
   ['has none', (_request, response) => response.writeHead(204).end(), /status 204/],
   ['is out of order', (_request, response) => response.writeHead(500).end(), /status 500/],
   ['hangs up', (request) => request.socket.destroy(), /cannot be reached/],
-  ['answers with a page', (_request, response) => response.end('<html>'), /no packed extension/],
+  ['answers with a page', (_request, response) => response.end('<html>'), /not a packed extension/],
   ['answers with an old format', (_request, response) => response.end(crx({ version: 2 })), /outdated/],
   [
     'answers with a header alone',
@@ -94,7 +94,7 @@ for (const [what, reply, reason] of [
   [
     'sends on and on',
     (request, response) => response.writeHead(302, { location: request.url }).end(),
-    /from one address/,
+    /redirects too often/,
   ],
   [
     'sends to another host',
@@ -135,6 +135,6 @@ for (const url of [
   })
 }
 
-test('refuses a system that it does not know', async () => {
+test('rejects an unknown system', async () => {
   assert.equal((await fetchExtension({ url: page, os: 'beos' })).status, 400)
 })

@@ -87,7 +87,7 @@ export class ExtensionService {
     const extension = await this.get(projectId, idOrName)
     await using folder = await this.#options.temporaryFolders.make()
     // An open file stays readable after its folder is removed.
-    const file = await open(await this.unseal(extension, folder.path))
+    const file = await open(await this.#unseal(extension, folder.path))
     return { content: file.createReadStream(), sizeBytes: extension.size_bytes }
   }
 
@@ -115,16 +115,27 @@ export class ExtensionService {
     return used
   }
 
+  /** Returns the uploaded archive. It is whole only if the stream ends without an error. */
+  async open(extension: StoredExtension): Promise<Readable> {
+    const { id, project_id } = extension
+    const unsealing = await this.#options.secrets.unsealing(project_id, contextOf(id))
+    const sealed = await this.#readBlob(extension)
+    pipeline(sealed, unsealing).catch(() => {}) // Its reader sees it.
+    return unsealing
+  }
+
   /** Writes the archive to a file in the folder and returns its path. */
-  async unseal({ id, project_id, blob }: StoredExtension, folder: string): Promise<string> {
-    const { blobs, secrets } = this.#options
-    const path = join(folder, `${id}.zip`)
-    const sealed = await blobs.read(blob).catch((cause: unknown) => {
+  async #unseal(extension: StoredExtension, folder: string): Promise<string> {
+    const path = join(folder, `${extension.id}.zip`)
+    await pipeline(await this.open(extension), createWriteStream(path))
+    return path
+  }
+
+  #readBlob({ id, blob }: StoredExtension): Promise<Readable> {
+    return this.#options.blobs.read(blob).catch((cause: unknown) => {
       // Deleted since it was found.
       throw cause instanceof BlobNotFound ? new BerthError('extension_not_found', { extension: id }, { cause }) : cause
     })
-    await pipeline(sealed, await secrets.unsealing(project_id, contextOf(id)), createWriteStream(path))
-    return path
   }
 
   /** Returns those of the blobs that extensions still use. */

@@ -91,7 +91,7 @@ test('stored extensions are encrypted, and removed with the extension', async ()
   assert.equal((await download(project, `/extensions/${body.id}`)).status, 404)
 })
 
-test('another project sees nothing of it', async () => {
+test('another project cannot see it', async () => {
   const [owner, other] = [await server.project(), await server.project()]
   const { body } = await upload(owner, good, 'mine')
 
@@ -166,7 +166,7 @@ const hostile: [what: string, bytes: Buffer, reason: RegExp][] = [
     /no manifest\.json/,
   ],
   ['a manifest that is no JSON', zip({ name: 'manifest.json', content: '{' }), /not JSON/],
-  ['a manifest of another kind', zip({ name: 'manifest.json', content: '[]' }), /no object/],
+  ['a manifest of another kind', zip({ name: 'manifest.json', content: '[]' }), /not an object/],
   [
     'a manifest without a version',
     zip({ name: 'manifest.json', content: '{"manifest_version":3,"name":"x"}' }),
@@ -174,7 +174,7 @@ const hostile: [what: string, bytes: Buffer, reason: RegExp][] = [
   ],
 ]
 
-test('hostile and malformed archives are refused with the reason, and leave nothing', async () => {
+test('hostile and malformed archives are rejected with the reason, and leave nothing', async () => {
   const project = await server.project()
   const { session_id } = await project.session()
   let sent = 0
@@ -208,7 +208,7 @@ test('accepts an extension in a single folder, as macOS packs it', async () => {
   assert.equal(status, 201)
 })
 
-test('an upload with missing, unknown or broken parts says what is wrong', async () => {
+test('an upload with missing, unknown or invalid parts is rejected with the reason', async () => {
   const project = await server.project()
   const form = (parts: Record<string, string | Blob>) => {
     const made = new FormData()

@@ -2,14 +2,18 @@ import type { OrganizationId, ProjectId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { RawBuilder } from 'kysely'
+import { LRUCache } from 'lru-cache'
 import type { OrganizationCaller } from '../../access/caller.ts'
 import { requireOrganizationKey } from '../../access/require-organization-key.ts'
 import type { Database } from '../../database/database.ts'
-import type { LimitStore, ProjectUse } from './limit-store.ts'
+import type { LimitStore, ProjectUse, RequestCount } from './limit-store.ts'
 
 /** A slot becomes free whenever a session ends, which cannot be predicted. */
 const slotRetrySeconds = 5
 const windowMilliseconds = 60_000
+const maxCounted = 10_000
+/** A crash loses the counts of this time, which is harmless. */
+const noteMilliseconds = 100
 
 /** The operator's defaults for organizations without limits of their own. */
 export interface LimitsConfig {
@@ -44,6 +48,25 @@ export interface RequestAllowance {
   readonly retryAfterSeconds: number | undefined
 }
 
+interface LimitServiceOptions {
+  readonly store: LimitStore
+  readonly config: LimitsConfig
+  readonly clock: Clock
+  /** Whether other servers count requests in the same database. */
+  readonly isShared: boolean
+}
+
+/** Requests of an organization for one operation in one minute, as the only server counts them. */
+interface CountedRequests {
+  readonly window: Date
+  /** As the database has counted it. */
+  readonly first: Promise<RequestCount>
+  /** How many have followed. */
+  more: number
+  /** How many of these the database has been told of. */
+  noted: number
+}
+
 /**
  * Enforces how many sessions an organization and its projects may have at once, and how many requests they may send.
  */
@@ -51,11 +74,14 @@ export class LimitService {
   readonly #store: LimitStore
   readonly #config: LimitsConfig
   readonly #clock: Clock
+  readonly #isShared: boolean
+  readonly #counted = new LRUCache<string, CountedRequests>({ max: maxCounted })
 
-  constructor({ store, config, clock }: { store: LimitStore; config: LimitsConfig; clock: Clock }) {
+  constructor({ store, config, clock, isShared }: LimitServiceOptions) {
     this.#store = store
     this.#config = config
     this.#clock = clock
+    this.#isShared = isShared
   }
 
   get minHealthCheckSeconds(): number {
@@ -92,20 +118,20 @@ export class LimitService {
    * Creates something that occupies a session slot, if one is free. Of two concurrent requests for the last slot, one
    * gets it.
    */
-  async takePlace<Made>(projectId: ProjectId, make: (database: Database) => Promise<Made>): Promise<Made> {
+  async takeSlot<Made>(projectId: ProjectId, make: (database: Database) => Promise<Made>): Promise<Made> {
     return this.#store.reserve(projectId, (use, database) => {
       this.#requireSlots(use, 1)
       return make(database)
     })
   }
 
-  /** Like `takePlace`, as a condition for a statement that does everything: true if a slot is free. */
-  takesPlace(projectId: ProjectId): RawBuilder<boolean> {
-    return this.#store.takesPlace(projectId, this.#config.maxSessions)
+  /** Like `takeSlot`, as a condition for a statement that does everything: true if a slot is free. */
+  takesSlot(projectId: ProjectId): RawBuilder<boolean> {
+    return this.#store.takesSlot(projectId, this.#config.maxSessions)
   }
 
-  /** Like `takePlace`, for an invocation of an app. */
-  async takeInvocationPlace<Made>(
+  /** Like `takeSlot`, for an invocation of an app. */
+  async takeInvocationSlot<Made>(
     projectId: ProjectId,
     appName: string,
     make: (database: Database) => Promise<Made>,
@@ -122,8 +148,8 @@ export class LimitService {
     })
   }
 
-  /** Like `takePlace`, for a connection of managed auth. */
-  async takeConnectionPlace<Made>(projectId: ProjectId, make: (database: Database) => Promise<Made>): Promise<Made> {
+  /** Like `takeSlot`, for a connection of managed auth. */
+  async takeConnectionSlot<Made>(projectId: ProjectId, make: (database: Database) => Promise<Made>): Promise<Made> {
     return this.#store.reserveConnection(projectId, (used, database) => {
       const { maxAuthConnections: limit } = this.#config
       if (limit === null || used < limit) return make(database)
@@ -133,7 +159,7 @@ export class LimitService {
   }
 
   /** Changes how many session slots are occupied. Additional ones must be free. */
-  async changePlaces<Made>(projectId: ProjectId, change: (database: Database) => Promise<Made>): Promise<Made> {
+  async changeSlots<Made>(projectId: ProjectId, change: (database: Database) => Promise<Made>): Promise<Made> {
     return this.#store.reserve(projectId, async (before, database, readAgain) => {
       const made = await change(database)
       const use = await readAgain()
@@ -158,13 +184,41 @@ export class LimitService {
     if (limit === 0) return undefined
     const now = this.#clock.now().getTime()
     const window = new Date(now - (now % windowMilliseconds))
-    const { requests, windowStart } = await this.#store.countRequest(organizationId, operation, window)
+    const count = this.#isShared ? this.#store.countRequest.bind(this.#store) : this.#countAlone.bind(this)
+    const { requests, windowStart } = await count(organizationId, operation, window)
     const secondsLeft = Math.max(1, Math.ceil((windowStart.getTime() + windowMilliseconds - now) / 1000))
     return {
       limit,
       remaining: Math.max(0, limit - requests),
       retryAfterSeconds: requests > limit ? secondsLeft : undefined,
     }
+  }
+
+  /** Only the first request of a minute waits for the database. This server knows all later ones. */
+  async #countAlone(organizationId: OrganizationId, operation: string, window: Date): Promise<RequestCount> {
+    const key = `${organizationId} ${operation}`
+    const count = (requests: number) => this.#store.countRequest(organizationId, operation, window, requests)
+    // After a failure, the next request waits for the database again.
+    const forget = () => void this.#counted.delete(key)
+    const known = this.#counted.get(key)
+    if (!known || known.window < window) {
+      const first = count(1)
+      this.#counted.set(key, { window, first, more: 0, noted: 0 })
+      first.catch(forget)
+      return first
+    }
+    known.more += 1
+    const { first, more, noted } = known
+    if (more === noted + 1) {
+      const note = () => {
+        const added = known.more - known.noted
+        known.noted = known.more
+        count(added).catch(forget)
+      }
+      setTimeout(note, noteMilliseconds).unref()
+    }
+    const { requests, windowStart } = await first
+    return { requests: requests + more, windowStart }
   }
 }
 

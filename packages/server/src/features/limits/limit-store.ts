@@ -22,6 +22,12 @@ interface Use {
   readonly authConnections: number
 }
 
+/** The requests of a minute. */
+export interface RequestCount {
+  readonly requests: number
+  readonly windowStart: Date
+}
+
 export interface InvocationUse {
   readonly project: number | null
   readonly usedByOrganization: number
@@ -93,7 +99,7 @@ export class LimitStore {
   }
 
   /** A condition for the statement that takes a slot: whether one is free. */
-  takesPlace(projectId: ProjectId, organizationDefault: number): RawBuilder<boolean> {
+  takesSlot(projectId: ProjectId, organizationDefault: number): RawBuilder<boolean> {
     return sql<boolean>`take_session_place(${projectId}, ${organizationDefault}::int)`
   }
 
@@ -148,20 +154,21 @@ export class LimitStore {
   }
 
   /**
-   * Counts a request and returns the number of requests in its minute. A server whose clock is behind counts in the
+   * Counts requests and returns the number of requests in their minute. A server whose clock is behind counts in the
    * newest minute. A crash of the database may lose counts, which is harmless.
    */
   async countRequest(
     organizationId: OrganizationId,
     operation: string,
     windowStart: Date,
-  ): Promise<{ readonly requests: number; readonly windowStart: Date }> {
+    added = 1,
+  ): Promise<RequestCount> {
     return this.#database
       .insertInto('request_counts')
-      .values({ organization_id: organizationId, operation, window_start: windowStart, requests: 1 })
+      .values({ organization_id: organizationId, operation, window_start: windowStart, requests: added })
       .onConflict((conflict) =>
         conflict.columns(['organization_id', 'operation']).doUpdateSet({
-          requests: sql`case when excluded.window_start > request_counts.window_start then 1 else request_counts.requests + 1 end`,
+          requests: sql`case when excluded.window_start > request_counts.window_start then excluded.requests else request_counts.requests + excluded.requests end`,
           window_start: sql`greatest(excluded.window_start, request_counts.window_start)`,
         }),
       )

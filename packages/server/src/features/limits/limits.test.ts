@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Browser } from '@berth/contract/browsers/browser.ts'
 import type { ProjectId } from '@berth/contract/common/ids.ts'
 import type { OrgEntitlements, OrgLimits } from '@berth/contract/organizations/organization-endpoints.ts'
@@ -7,7 +8,8 @@ import type { Project } from '@berth/contract/projects/project.ts'
 import { newApiKey } from '../../access/secrets.ts'
 import { type ApiAnswer, type TestProject, TestServer } from '../../testing/server-test.ts'
 
-const server = await TestServer.open({ limits: { maxSessions: 5, requestsPerMinute: 40 } })
+const limits = { maxSessions: 5, requestsPerMinute: 40 }
+const server = await TestServer.open({ isShared: true, limits })
 const sibling = await server.sibling('sibling')
 after(async () => {
   await sibling.close()
@@ -37,7 +39,7 @@ function counted(answers: readonly ApiAnswer<unknown>[]) {
   )
 }
 
-test('of twenty creates at once on two servers, as many succeed as the organization has places', async () => {
+test('of twenty concurrent creates on two servers, as many succeed as the organization has free slots', async () => {
   const owner = await server.project()
 
   const answers = await createOnBoth(owner, 20)
@@ -50,7 +52,7 @@ test('of twenty creates at once on two servers, as many succeed as the organizat
   assert.equal((await readLimits(owner)).concurrent_sessions_available, 0)
 })
 
-test('of two creates for the last place, always exactly one succeeds', async () => {
+test('of two creates for the last free slot, exactly one succeeds', async () => {
   const owner = await server.project()
   await createOnBoth(owner, 4)
 
@@ -86,7 +88,7 @@ test('a project has its own or the default limit, and never more than the organi
   assert.match((await createOnBoth(owner, 1))[0]?.body.message ?? '', /^The organization has 5 sessions/)
 })
 
-test('the numbers of the organization are correct, also while sessions start and after failures', async () => {
+test('the usage of the organization is correct, also while sessions start and after failures', async () => {
   const owner = await server.project()
   const used = async () => {
     const { concurrent_sessions_used, concurrent_sessions_available } = await readLimits(owner)
@@ -114,7 +116,7 @@ test('the numbers of the organization are correct, also while sessions start and
   assert.deepEqual(await used(), [0, 5])
 })
 
-test('a refused session takes neither its name nor a place', async () => {
+test('a rejected session occupies neither its name nor a slot', async () => {
   const owner = await server.project()
   const sessions = await Promise.all(Array.from({ length: 5 }, () => owner.session()))
   assert.equal((await owner.call('POST', '/browsers', { name: 'late' })).status, 429)
@@ -169,6 +171,29 @@ test('creates are limited per minute over all servers, and responses report what
   assert.equal((await owner.call('GET', '/browsers')).headers.get('x-ratelimit-limit'), null)
   server.clock.advance(40)
   assert.equal((await send(other)).status, 400)
+})
+
+test('a server that is alone counts creates exactly, and goes on counting after a crash', async () => {
+  await using stack = new AsyncDisposableStack()
+  const alone = await TestServer.open({ limits })
+  stack.defer(() => alone.close())
+  const owner = await alone.project()
+  const send = () => owner.call<Failure>('POST', '/browsers', { timeout_seconds: 'soon' })
+  const noted = async () =>
+    (await alone.database.selectFrom('request_counts').select('requests').execute())[0]?.requests
+  alone.clock.advance(60 - ((alone.clock.now().getTime() / 1000) % 60) + 20)
+
+  const before = await Promise.all(Array.from({ length: 30 }, send))
+  while ((await noted()) !== 30) await delay(10)
+  await alone.crash()
+  await alone.start()
+  const after = await Promise.all(Array.from({ length: 12 }, send))
+
+  assert.deepEqual(counted([...before, ...after]), { 400: 40, 429: 2 })
+  const left = [...before, ...after].map(({ headers }) => Number(headers.get('x-ratelimit-remaining')))
+  assert.deepEqual(new Set(left), new Set(Array.from({ length: 40 }, (_value, index) => index)))
+  alone.clock.advance(40)
+  assert.equal((await send()).headers.get('x-ratelimit-remaining'), '39')
 })
 
 test('the limits of the organization are returned', async () => {

@@ -107,13 +107,13 @@ export function stateEvent(flow: StoredFlow, links: FlowLinks, now: Date): State
     flow,
     links,
   )
-  const told = Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null))
+  const present = Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null))
   return {
     event: 'managed_auth_state',
     timestamp: now.toISOString(),
     flow_status: flow.status,
     flow_step: flow.step,
-    ...told,
+    ...present,
     ...(flow.post_login_url !== null && { post_login_url: flow.post_login_url }),
   } as StateEvent
 }

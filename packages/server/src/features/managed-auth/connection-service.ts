@@ -77,7 +77,7 @@ export class ConnectionService {
     const now = clock.now()
     const id = newId('auth-connection', now)
     const { allowed_domains: allowed } = request
-    await limits.takeConnectionPlace(projectId, (database) =>
+    await limits.takeConnectionSlot(projectId, (database) =>
       store.insert(
         {
           id,

@@ -25,8 +25,8 @@ import { LoginAdvisor } from './flows/login-advisor.ts'
 import { AuthUpkeep } from './health/auth-upkeep.ts'
 import { CheckStore } from './health/check-store.ts'
 import { HealthChecks } from './health/health-checks.ts'
-import { MeansService } from './means/means-service.ts'
-import { SavedLogins } from './means/saved-logins.ts'
+import { SavedLogins } from './stored-login/saved-logins.ts'
+import { StoredLoginService } from './stored-login/stored-login-service.ts'
 import { TimelineStore } from './timeline-store.ts'
 
 interface ManagedAuthOptions {
@@ -60,7 +60,7 @@ export function createManagedAuth(options: ManagedAuthOptions) {
   const signals = new FlowSignals()
   const secrets = new FlowSecrets(options.secrets)
   const browsers = new AuthBrowsers({ ...options.sessions, savedAt: (id) => profiles.stateSavedAt(id), logger })
-  const means = new MeansService({ connections: connectionStore, credentials, providers, clock })
+  const storedLogins = new StoredLoginService({ connections: connectionStore, credentials, providers, clock })
   const onChange = ({ connection_id }: StoredFlow) => signals.notify(connection_id)
   const runner: FlowRunner = new FlowRunner({
     store: flowStore,
@@ -69,7 +69,7 @@ export function createManagedAuth(options: ManagedAuthOptions) {
     steps: new FlowSteps({
       store: flowStore,
       secrets,
-      means,
+      storedLogins,
       advisor: options.loginModel && new LoginAdvisor({ model: options.loginModel, logger }),
       onChange,
       clock,
@@ -79,7 +79,7 @@ export function createManagedAuth(options: ManagedAuthOptions) {
       connections: connectionStore,
       browsers,
       secrets,
-      means,
+      storedLogins,
       onChange,
       clock,
     }),

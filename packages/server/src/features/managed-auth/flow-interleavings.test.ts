@@ -153,7 +153,7 @@ class Run {
   }
 }
 
-test('whatever comes at whatever time, flows are one at a time, end once, and type nothing twice', async () => {
+test('with events in any order, flows run one at a time, end once, and type nothing twice', async () => {
   const actions: readonly Action[] = [
     'login',
     'answer',

@@ -37,7 +37,7 @@ async function hasEnded(sessionId: string | null | undefined): Promise<void> {
   throw new Error('the browser of a flow still runs')
 }
 
-test('of many logins at once, on two servers, one goes on and the others are canceled', async () => {
+test('of many concurrent logins on two servers, one continues and the others are canceled', async () => {
   host(server, simple)
   host(sibling, simple)
   const project = await server.project()
@@ -63,7 +63,7 @@ test('of many logins at once, on two servers, one goes on and the others are can
   await project.call('DELETE', `/auth/connections/${id}`)
 })
 
-test('of many answers to one question one is taken, and typed once', async () => {
+test('of many answers to one question one is accepted, and typed once', async () => {
   const browsers = host(server, simple)
   const project = await server.project()
   const { id } = await connect(project)
@@ -87,7 +87,7 @@ test('of many answers to one question one is taken, and typed once', async () =>
   )
 })
 
-test('what is not asked for is refused by name', async () => {
+test('fields that are not requested are rejected by name', async () => {
   host(server, withCode)
   const project = await server.project()
   const { id } = await connect(project)
@@ -119,7 +119,7 @@ test('what is not asked for is refused by name', async () => {
   assert.deepEqual([done.flow_status, done.sso_provider], ['SUCCESS', 'acme'])
 })
 
-test('a hand-off code opens one flow once, for reading, following and answering', async () => {
+test('a hand-off code works once, for reading, following and answering one flow', async () => {
   host(server, simple)
   const project = await server.project()
   const { id } = await connect(project)
@@ -219,7 +219,7 @@ test('a delete cancels the flow, tells those who follow it, and ends its browser
   assert.equal((await project.call('GET', `/auth/connections/${id}`)).status, 404)
 })
 
-test('a server that is killed while somebody is asked goes on with the same question', async () => {
+test('a server that is killed while a person is asked continues with the same question', async () => {
   const browsers = host(server, simple)
   const project = await server.project()
   const { id } = await connect(project)
@@ -270,7 +270,7 @@ test('a server that is killed while it types a stored password never types it ag
   await project.call('DELETE', `/auth/connections/${id}`)
 })
 
-test('a browser that ends fails its flow', async () => {
+test('a flow fails when its browser exits', async () => {
   host(server, simple)
   const project = await server.project()
   const { id } = await connect(project)
@@ -283,7 +283,7 @@ test('a browser that ends fails its flow', async () => {
   assert.deepEqual([flow_status, error_code], ['FAILED', 'browser_error'])
 })
 
-test('a login of a connection that has succeeded before is a second one, and keeps what there is', async () => {
+test('a second login of a connection keeps the existing profile and credential', async () => {
   const project = await server.project()
   const { id } = await loggedIn(server, project)
 

@@ -48,7 +48,7 @@ async function checkAndLogIn(project: TestProject, id: string): Promise<ManagedA
 const timeline = async (project: TestProject, id: string, query = '') =>
   (await project.call<TimelineEvent[]>('GET', `/auth/connections/${id}/timeline${query}`)).body
 
-test('a check that finds the profile logged in notes it, and one that finds nothing out changes nothing', async () => {
+test('a check that finds the profile logged in records it, and an inconclusive one changes nothing', async () => {
   const project = await server.project()
   const { id, last_auth_check_at: first } = await loggedIn(server, project)
 
@@ -77,7 +77,7 @@ test('a check that finds the profile logged in notes it, and one that finds noth
   assert.deepEqual((await timeline(project, id, '?type=login')).length, 1)
 })
 
-test('a profile that is logged out is logged in again with what is stored, once and without a person', async () => {
+test('a logged-out profile is logged in again with the stored values, once and without a person', async () => {
   const project = await server.project()
   const { id, can_reauth_reason } = await loggedIn(server, project)
   assert.equal(can_reauth_reason, 'has_credential')
@@ -108,7 +108,7 @@ test('a profile that is logged out is logged in again with what is stored, once 
   )
 })
 
-test('a refused credential is not tried again before it changes', async () => {
+test('a rejected credential is not tried again until it changes', async () => {
   const project = await server.project()
   const { id } = await loggedIn(server, project)
   await project.call('PATCH', '/credentials/stored', { values: { password: 'old' } })
@@ -135,7 +135,7 @@ test('a refused credential is not tried again before it changes', async () => {
   assert.equal((await checkAndLogIn(project, id)).flow_status, 'SUCCESS')
 })
 
-test('nobody is asked in a login without a person', async () => {
+test('a login without a person asks nobody', async () => {
   const form = (fields: FakeLoginSite['pages'][string]['fields'], about = {}): FakeLoginSite => ({
     first: 'login',
     pages: { login: { state: 'form', fields: fields ?? [], about } },
@@ -210,7 +210,7 @@ test('a page outside of the allowed domains ends the login', async () => {
   assert.deepEqual(allowed_domains, ['site.test', 'other.test'])
 })
 
-test('a login that a job finds in the hands of another server is not made twice', async () => {
+test('a login that another server is running is not repeated by a job', async () => {
   const project = await server.project()
   const { id } = await loggedIn(server, project)
   const browsers = host(server, simple)
@@ -252,7 +252,7 @@ test('checks are due by their interval, each for one server, and not without hea
   assert.equal((await timeline(project, id, '?type=health_check')).length, 0)
 })
 
-test('connections have limits, rules and a site of their own', async () => {
+test('connections have limits, rules and a unique site', async () => {
   const project = await server.project()
   const first = await connect(project)
   const create = (body: object) =>
@@ -290,7 +290,7 @@ test('connections have limits, rules and a site of their own', async () => {
   )
 })
 
-test('a code of an authenticator is computed from the stored secret, and tried once more when it lapses', async () => {
+test('a TOTP code is computed from the stored secret, and tried once more when it expires', async () => {
   const project = await server.project()
   let refusals = 1
   const site: FakeLoginSite = {

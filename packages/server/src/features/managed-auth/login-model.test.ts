@@ -78,7 +78,7 @@ async function begin(more: object = {}) {
   return { browsers, project, id }
 }
 
-test('the model chooses where the page does not say which choice is right, and gets no value of the login', async () => {
+test('the model chooses if the page is ambiguous, and receives no value of the login', async () => {
   answer = pick('c1')
 
   const { browsers, project, id } = await begin()
@@ -122,7 +122,7 @@ for (const [how, listener] of failures) {
   })
 }
 
-test('the same choice is made once, so that a wrong one leads in no circle', async () => {
+test('the same choice is made only once, so a wrong one causes no loop', async () => {
   answer = pick('c0')
 
   const { browsers, project, id } = await begin()
@@ -132,7 +132,7 @@ test('the same choice is made once, so that a wrong one leads in no circle', asy
   await project.call('DELETE', `/auth/connections/${id}`)
 })
 
-test('where nothing is stored, a person is asked and not the model', async () => {
+test('without stored values, a person is asked and not the model', async () => {
   answer = pick('c1')
   host(server, { ...site, first: 'accounts' })
   const project = await server.project()

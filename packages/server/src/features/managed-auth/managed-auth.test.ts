@@ -7,7 +7,7 @@ import { connect, host, login, password, submit, until, withCode } from './testi
 const server = await TestServer.open()
 after(() => server.close())
 
-test('a login asks for what is missing, in both spellings, and ends with a profile and a credential', async () => {
+test('a login asks for missing values, in both forms, and ends with a profile and a credential', async () => {
   const browsers = host(server, withCode)
   const project = await server.project()
   const connection = await connect(project)

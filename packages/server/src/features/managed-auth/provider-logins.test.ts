@@ -58,7 +58,7 @@ for (const [how, reference] of [
   ['by its path', { provider: 'op', path: 'Work/Site' }],
   ['by the domain', { provider: 'op', auto: true }],
 ] as const) {
-  test(`an item of a provider, found ${how}, gives the values and codes of a login, and nothing is kept`, async () => {
+  test(`an item of a provider, found ${how}, supplies the values and codes of a login, and nothing is stored`, async () => {
     const browsers = host(server, site)
     const project = await withProvider()
     const { id, credential, can_reauth_reason } = await connect(project, { credential: reference })
@@ -82,7 +82,7 @@ for (const [how, reference] of [
   })
 }
 
-test('a provider that gives nothing leaves the login to the person, and its values are not kept either', async () => {
+test('without values from the provider, a person completes the login, and the values are not stored either', async () => {
   host(server, simple)
   const project = await withProvider('bad-token')
   const { id } = await connect(project, { credential: { provider: 'op', auto: true } })
@@ -97,7 +97,7 @@ test('a provider that gives nothing leaves the login to the person, and its valu
   assert.deepEqual((await project.call('GET', '/credentials')).body, [])
 })
 
-test('a provider alone does nothing', async () => {
+test('a provider without an item is not used', async () => {
   host(server, simple)
   const project = await withProvider()
   const { id } = await connect(project, { credential: { provider: 'op' } })

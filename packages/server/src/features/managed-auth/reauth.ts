@@ -1,7 +1,7 @@
 import type { ReauthReason } from '@berth/contract/managed-auth/connection.ts'
 import type { StoredConnection } from './connection-store.ts'
 import type { HumanNeed } from './flows/flow-state.ts'
-import { versionOf } from './means/means-service.ts'
+import { versionOf } from './stored-login/stored-login-service.ts'
 
 interface Reauth {
   readonly isPossible: boolean

@@ -19,7 +19,7 @@ async function openClient(): Promise<Client> {
   return client
 }
 
-test('cuts what is too long for a model, and says so', async () => {
+test('truncates results that are too long for a model, and reports it', async () => {
   const stdout_b64 = Buffer.from('x'.repeat(1024 ** 2)).toString('base64')
   server.host.operationsOf = () => (request, response) => {
     request.resume()
@@ -37,7 +37,7 @@ test('cuts what is too long for a model, and says so', async () => {
   assert.match(text, /xxx\n… \(cut: \d{6} more characters\)$/)
 })
 
-test('reports progress to who asks for it, and completes arguments', async () => {
+test('reports progress to clients that request it, and completes arguments', async () => {
   const client = await openClient()
   const told: number[] = []
 
@@ -55,7 +55,7 @@ test('reports progress to who asks for it, and completes arguments', async () =>
   assert.deepEqual(completion.values, ['browsers'])
 })
 
-test('refuses pages that reach it by a name of their own', async () => {
+test('rejects pages that reach it under their own host name', async () => {
   const statusFor = async (host: string, origin: string) => {
     const headers = { host, origin, authorization: `Bearer ${owner.key}`, 'content-type': 'application/json' }
     const sent = request(`${server.url}/mcp`, { method: 'POST', headers })

@@ -81,7 +81,7 @@ async function contextOf(token: string): Promise<number> {
   return status
 }
 
-test('the official client finds the issuer, registers, logs in with PKCE, and calls tools as the person', async () => {
+test('the official client finds the issuer, registers, logs in with PKCE, and calls tools as the user', async () => {
   const login = new Login()
   const open = () => new StreamableHTTPClientTransport(new URL(audience), { authProvider: login })
   const first = open()
@@ -112,7 +112,7 @@ test('the official client finds the issuer, registers, logs in with PKCE, and ca
   assert.deepEqual([entry?.auth_strategy, entry?.user_id, entry?.email], ['oauth', issuerSubject, 'person@mail.test'])
 })
 
-test('the context names the person', async () => {
+test('the context contains the user', async () => {
   const token = await issuer.sign({ aud: audience, scope: allScopes })
 
   const { body } = await owner.call<object>('GET', '/auth/context', undefined, { key: token })
@@ -125,7 +125,7 @@ test('the context names the person', async () => {
   })
 })
 
-test('tells clients where the issuer is, and why their token does not do', async () => {
+test('reports the issuer to clients, and why their token is rejected', async () => {
   for (const path of ['', '/mcp']) {
     const metadata = await fetch(`${server.url}/.well-known/oauth-protected-resource${path}`)
     assert.deepEqual(await metadata.json(), {
@@ -190,7 +190,7 @@ const refused: readonly (readonly [string, () => Promise<string> | string, RegEx
   ],
 ]
 for (const [what, make, reason] of refused) {
-  test(`a token ${what} is refused`, async () => {
+  test(`a token ${what} is rejected`, async () => {
     const { status, body } = await owner.call<{ message: string }>('GET', '/browsers', undefined, { key: await make() })
 
     assert.equal(status, 401)
@@ -198,7 +198,7 @@ for (const [what, make, reason] of refused) {
   })
 }
 
-test('a token does what its scopes say, and nothing else, in every operation', async () => {
+test('a token permits exactly what its scopes permit, in every operation', async () => {
   const operations = publicEndpoints.filter(({ access }) => access === 'project' || access === 'organization')
   const tokens = new Map<OAuthScope, string>()
   for (const scope of oauthScopes) tokens.set(scope, await issuer.sign({ aud: audience, scope: `openid ${scope}` }))
@@ -220,7 +220,7 @@ test('a token does what its scopes say, and nothing else, in every operation', a
   }
 })
 
-test('a token opens neither the dashboard nor a session by its address', async () => {
+test('a token gives no access to the dashboard or to the address of a session', async () => {
   const session = await owner.session()
   const key = await issuer.sign({ aud: audience, scope: allScopes })
 
@@ -233,7 +233,7 @@ test('a token opens neither the dashboard nor a session by its address', async (
   assert.equal(below.status, 401)
 })
 
-test('a key that the issuer begins to use is found, and one that it has given up signs nothing more', async () => {
+test('a new key of the issuer is found, and a removed one is not accepted', async () => {
   const old = await issuer.sign({ aud: audience, scope: allScopes })
   assert.equal(await contextOf(old), 200)
   await issuer.rotate()

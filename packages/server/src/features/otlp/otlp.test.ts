@@ -96,7 +96,7 @@ test('a destination is created, found by id and name, listed, changed and delete
   }
 })
 
-test('what breaks a rule is a 400 that names the field', async () => {
+test('an invalid value is a 400 that names the field', async () => {
   const owner = await server.project()
   const made = await create(owner)
 
@@ -126,7 +126,7 @@ test('what breaks a rule is a 400 that names the field', async () => {
   }
 })
 
-test('a key of one project lists and selects, and changes nothing', async () => {
+test('a key of one project can list and select destinations, but not change them', async () => {
   const owner = await server.project()
   await create(owner)
   const key = newApiKey()
@@ -182,7 +182,7 @@ test('a session exports its events with the headers of its destination, and foll
   }
 })
 
-test('a destination tells what its exports have come to', async () => {
+test('a destination reports the results of its exports', async () => {
   const owner = await server.project()
   const made = await create(owner)
   const session = await exporting(owner, { name: 'main' })
@@ -212,7 +212,7 @@ test('a destination tells what its exports have come to', async () => {
   assert.equal(restored.updated_at, made.updated_at)
 })
 
-test('the binding is made at creation, kept by updates, and holds the destination', async () => {
+test('the destination is bound at creation, kept by updates, and cannot be deleted meanwhile', async () => {
   const owner = await server.project()
   const stranger = await server.project()
   const made = await create(owner)
@@ -239,7 +239,7 @@ test('the binding is made at creation, kept by updates, and holds the destinatio
   }
 })
 
-test('a collector that never answers slows no session, costs a bounded queue, and gets what waits when it is back', async () => {
+test('a collector that never responds delays no session, fills a bounded queue, and receives the queued events when it returns', async () => {
   const owner = await server.project()
   await create(owner, { endpoint: other.url })
   const session = await exporting(owner, { name: 'main' })

@@ -30,7 +30,7 @@ test('a profile is created, read by id and name, renamed and deleted', async () 
   assert.equal((await create(project, 'Bob')).status, 201, 'the name is free again')
 })
 
-test('a name that breaks a rule is a 400 that names the field', async () => {
+test('an invalid name is a 400 that names the field', async () => {
   const project = await server.project()
   await create(project, 'one')
   const looksLikeAnId = `a${'b1'.repeat(11)}c`
@@ -79,7 +79,7 @@ test('of ten simultaneous renames to one name one succeeds', async () => {
   assert.equal((await project.call('PATCH', `/profiles/${own?.body.id}`, { name: 'after' })).status, 200, 'to itself')
 })
 
-test('profiles of another project are not there, and their names are free', async () => {
+test('profiles of another project are not found, and their names are free', async () => {
   const [mine, theirs] = [await server.project(), await server.project()]
   const { body } = await create(theirs, 'secret')
 
@@ -133,7 +133,7 @@ test('a profile without a state downloads as 202 without a body', async () => {
   assert.deepEqual([status, body], [202, undefined])
 })
 
-test('a state that was lost or moved is an error and never somebody else’s state', async () => {
+test('a lost or moved state is an error, and never the state of another profile', async () => {
   const project = await server.project()
   const [mine, other] = [await create(project, 'mine'), await create(project, 'other')]
   const { session_id } = await project.session({ profile: { name: 'mine', save_changes: true } })

@@ -51,7 +51,7 @@ test('a project is created, found by id and by name, renamed, archived, reactiva
   }
 })
 
-test('the older paths do the same', async () => {
+test('the older paths behave identically', async () => {
   const owner = await server.project()
   server.clock.advance(1)
 
@@ -68,7 +68,7 @@ test('the older paths do the same', async () => {
   assert.equal((await owner.call('GET', path)).status, 404)
 })
 
-test('a name that breaks a rule is a 400 that names the field', async () => {
+test('an invalid name is a 400 that names the field', async () => {
   const owner = await server.project()
   const two = (await create(owner, 'two')).body
 
@@ -116,7 +116,7 @@ test('a list is paged and filtered', async () => {
   )
 })
 
-test('of the last two active projects one stays, also with simultaneous archives and deletes', async () => {
+test('one of the last two active projects stays, even with concurrent archives and deletes', async () => {
   for (const round of [0, 1, 2]) {
     const owner = await server.project()
     const { body: second } = await create(owner, `second ${round}`)
@@ -183,7 +183,7 @@ test('only an empty project is deleted', async () => {
   assert.equal((await remove()).status, 204)
 })
 
-test('every table that has a project keeps that project from being deleted, except those whose rows expire', async () => {
+test('rows of every table prevent the delete of their project, except rows that expire', async () => {
   const { sql } = await import('kysely')
   const { rows } = await sql<{ table: string }>`
     select distinct c.table_name as table from information_schema.columns c
@@ -250,7 +250,7 @@ test('a key of one project sees only that project, and may only rename it', asyn
   }
 })
 
-test('a key of an archived project gets nothing until the project is active again', async () => {
+test('a key of an archived project is not valid until the project is active again', async () => {
   const owner = await server.project()
   const { body: own } = await create(owner, 'own')
   const key = await keyOf(owner, own)

@@ -131,7 +131,7 @@ const bad: Record<string, readonly [body: unknown, message: RegExp]> = {
   'an ASN with a state': [residential({ country: 'US', asn: 'AS1', state: 'NY' }), /^config.asn: cannot be combined/],
   'an ASN that is none': [residential({ country: 'US', asn: '15169' }), /^config.asn: /],
   'a type that the operator has not': [{ type: 'mobile' }, /^type: mobile proxies are not available/],
-  'a country that the operator has not': [residential({ country: 'JP' }), /^config.country: .*There are: FR, US\./],
+  'a country that the operator has not': [residential({ country: 'JP' }), /^config.country: .*Available are: FR, US\./],
   'a city that the operator has not': [
     residential({ country: 'US', city: 'boston' }),
     /^config.city: .*losangeles, newyork/,
@@ -161,7 +161,7 @@ for (const [what, [body, message]] of Object.entries(bad)) {
   })
 }
 
-test('the message of a refusal contains no part of a password', async () => {
+test('the error message contains no part of a password', async () => {
   const refused = await create(await server.project(), customWith({ password: 'sec\nret-1234' }))
 
   assert.equal(refused.status, 400)
@@ -195,7 +195,7 @@ test('finds proxies by text, by a whole id and by name, page by page', async () 
   )
 })
 
-test('renames a proxy, also to a name that there is, and changes nothing else', async () => {
+test('renames a proxy, even to an existing name, and changes nothing else', async () => {
   const project = await server.project()
   const { body: one } = await create(project, { ...custom, name: 'one' })
   const { body: two } = await create(project, { ...custom, name: 'two' })

@@ -42,6 +42,9 @@ export interface SelectableProxy {
   readonly hasCaBundle: boolean
 }
 
+/** Finds a proxy by id or name. `field` is the field of the request that names it. */
+export type SelectProxy = (target: ProxyTarget, field: string) => Promise<SelectableProxy>
+
 /**
  * A proxy in the form in which a session can use it. Unusable if it was deleted, or if the operator has no server for
  * it.

@@ -29,14 +29,14 @@ test('providers have the order of the operator, followed by the others', () => {
   assert.deepEqual(slugs({ ...keys, BERTH_SEARCH_ORDER: 'you, exa' }), ['you', 'exa', 'brave'])
 })
 
-test('an invalid setting is refused by its name', () => {
+test('an invalid setting is rejected by name', () => {
   for (const [message, environment] of [
-    [/BERTH_SEARCH_BRAVE_KEY must have visible/, { BERTH_SEARCH_BRAVE_KEY: 'a b' }],
+    [/BERTH_SEARCH_BRAVE_KEY must contain only visible/, { BERTH_SEARCH_BRAVE_KEY: 'a b' }],
     [/BERTH_SEARCH_SEARXNG_URL must be an http/, { BERTH_SEARCH_SEARXNG_URL: 'ftp://x/' }],
     [/BERTH_SEARCH_SEARXNG_URL must be an http/, { BERTH_SEARCH_SEARXNG_URL: 'http://u:p@x/' }],
     [/BERTH_SEARCH_EXA_URL has no effect without BERTH_SEARCH_EXA_KEY/, { BERTH_SEARCH_EXA_URL: 'http://x/' }],
     [/BERTH_SEARCH_SEARXNG_KEY has no effect/, { BERTH_SEARCH_SEARXNG_KEY: 'k' }],
-    [/BERTH_SEARCH_ORDER: google is none of brave/, { BERTH_SEARCH_ORDER: 'google' }],
+    [/BERTH_SEARCH_ORDER: google must be one of brave/, { BERTH_SEARCH_ORDER: 'google' }],
   ] as const) {
     assert.throws(() => read(environment), message)
   }

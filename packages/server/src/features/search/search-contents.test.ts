@@ -398,7 +398,7 @@ test('the language of a search is that of its pages', async () => {
   assert.equal(fetched[0]?.accept_language, 'de-CH')
 })
 
-test('a temporary browser is one that was started before, where the server has a reserve', async (context) => {
+test('a temporary browser uses a machine of the reserve, if there is one', async (context) => {
   const ready = await TestServer.open({ search: fake.config(['brave'], 2_000), reserve: { headless: 1 } })
   context.after(() => ready.close())
   ready.host.fetchPage = fetchFake

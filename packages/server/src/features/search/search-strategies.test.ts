@@ -158,7 +158,7 @@ test('every provider is asked with its own API, and its results have one form', 
   })
 })
 
-test('a parameter is honoured as listed, or there is a warning', async () => {
+test('a parameter is supported as listed, or there is a warning', async () => {
   const project = await server.project()
   const { body: providers } = await project.call<SearchProvider[]>('GET', '/search/providers')
   const values: Record<string, unknown> = {
@@ -237,7 +237,7 @@ for (const [rule, body, expected] of warned) {
   })
 }
 
-test('strict parameters are served by the provider that honours them, whatever the order', async () => {
+test('strict parameters select the provider that supports them, in any order', async () => {
   const project = await server.project()
   const strategy = { type: 'fallback', providers: [{ provider: 'searxng' }, { provider: 'you' }] }
 
@@ -247,7 +247,7 @@ test('strict parameters are served by the provider that honours them, whatever t
   assert.deepEqual(codes(body), ['provider_ineligible end_date'])
 })
 
-test('auto chooses the provider that honours most parameters, with its options', async () => {
+test('auto chooses the provider that supports most parameters, with its options', async () => {
   const project = await server.project()
   const provider_options = [{ provider: 'you', options: { knowledge: 'core' } }]
   const body = { safe_search: 'moderate', include_domains: ['example.com'] }
@@ -371,7 +371,7 @@ test('no response and no log line contains the key of a provider', async () => {
   assert.ok(raw.raw && raw.results.every((result) => result.raw))
 })
 
-test('a broken rule is a 400 that names the field', async () => {
+test('an invalid value is a 400 that names the field', async () => {
   const project = await server.project()
   for (const [field, body] of [
     ['query', { query: ' ' }],

@@ -24,7 +24,7 @@ export class ServerHeartbeat {
   }
 
   /** Whether the last heartbeat is so recent that no other server counts this one as gone. */
-  get isHeard(): boolean {
+  get hasRecentHeartbeat(): boolean {
     return performance.now() - this.#writtenAt < (1000 * this.#options.servers.limits.lostAfterSeconds) / 2
   }
 

@@ -133,8 +133,8 @@ start_url: must be allowed .*
 start_url: must be allowed .*
 network.expected_allowlist_revision: is not supported .*
 location: is not supported .*
-network.allowed_hosts: only a session .*
-network.allowed_hosts: only a session .*`.trim(),
+network.allowed_hosts: can only be changed .*
+network.allowed_hosts: can only be changed .*`.trim(),
     ),
   )
   assert.deepEqual(unchanged.allowed_hosts, ['a.test'])

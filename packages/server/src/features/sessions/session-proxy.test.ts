@@ -422,7 +422,7 @@ test('a server that adopts sessions after a crash keeps their network settings',
   assert.equal(before.routes.length, 1)
 })
 
-test('sessions of a removed pool have no connections', async () => {
+test('sessions get no connections when the operator’s proxies are removed', async () => {
   const project: TestProject = await server.project()
   const { body: proxy } = await project.call<ProxyRecord>('POST', '/proxies', {
     type: 'isp',

@@ -19,7 +19,7 @@ import type { TelemetryWriter } from './telemetry-writer.ts'
 /** An agent waits 3 s for pages, and one that has just started loads its programs first. */
 const configurationLimitMilliseconds = 45_000
 /** The longest delay of the end of a session. */
-const goodbyeLimitMilliseconds = 500
+const endClientsLimitMilliseconds = 500
 
 interface SessionTelemetryOptions {
   readonly store: TelemetryStore
@@ -90,7 +90,7 @@ export class SessionTelemetry {
   async endClients(id: SessionId): Promise<void> {
     const machine = this.#machines.get(id)?.commands
     if (!machine || !this.#intakes.has(id)) return
-    const limit = { limitMilliseconds: goodbyeLimitMilliseconds }
+    const limit = { limitMilliseconds: endClientsLimitMilliseconds }
     await commandAgent(machine, endClients, {}, limit).catch(() => {}) // Stopping its machine closes them too.
   }
 

@@ -14,19 +14,26 @@ import { AgentEventReader, type RecordStream } from '../../agent-link/agent-even
 import { EventRateLimiter } from '../../agent-link/event-rate-limiter.ts'
 import type { ReachableMachine } from '../../drivers/driver.ts'
 import { TelemetryFeed } from './telemetry-feed.ts'
-import type { TelemetryStore } from './telemetry-store.ts'
+import type { TelemetryRow, TelemetryStore } from './telemetry-store.ts'
 import type { TelemetryWriter } from './telemetry-writer.ts'
 
 /** A session may send a thousand events and one megabyte per second. Faster ones wait in its machine. */
-const eventPrice = 0.1
+const eventCost = 0.1
 const charactersPerCredit = 10_000
 /** Twice the size to which an agent truncates events. */
 const maxEventLength = 1024 * 1024
 
+/**
+ * Every acknowledgement opens a connection to the agent, which costs the pages processor time. So batches share one, unless the
+ * agent would have to keep too much.
+ */
+const acknowledgePauseMilliseconds = 500
+const maxUnacknowledgedLength = 1024 * 1024
+
 const firstPauseMilliseconds = 100
 const longestPauseMilliseconds = 5_000
 /** The time for the last events of a session, which delays its end. */
-const farewellMilliseconds = 3_000
+const finalReadMilliseconds = 3_000
 /** The time for which writes are retried after the end of the session if the database is unavailable. */
 const lastWriteMilliseconds = 60_000
 
@@ -54,6 +61,10 @@ export class TelemetryIntake {
   readonly #opened = Promise.withResolvers<TelemetryFeed>()
   #reader: AgentEventReader<AgentTelemetryRecord> | undefined
   readonly #running: Promise<void>
+  /** The last of the stored events. */
+  #stored = 0
+  #unacknowledgedLength = 0
+  #acknowledgeTimer: NodeJS.Timeout | undefined
   #isFinishing = false
 
   constructor(options: TelemetryIntakeOptions) {
@@ -75,11 +86,12 @@ export class TelemetryIntake {
       clearTimeout(limit)
       this.close()
     })
-    await within(farewellMilliseconds, stored).catch(() => {}) // It continues while the session ends.
+    await within(finalReadMilliseconds, stored).catch(() => {}) // It continues while the session ends.
   }
 
   close(): void {
     this.#abort.abort()
+    clearTimeout(this.#acknowledgeTimer)
     this.#reader?.close()
     void this.#opened.promise.then((feed) => feed.end())
   }
@@ -106,7 +118,7 @@ export class TelemetryIntake {
       // A new agent has no event with this number.
       after: last === 0 ? undefined : last,
     } as unknown as RecordStream<AgentTelemetryRecord>
-    const pace = new EventRateLimiter(eventPrice, charactersPerCredit)
+    const pace = new EventRateLimiter(eventCost, charactersPerCredit)
     this.#reader = new AgentEventReader(machine, (record) => this.#take(feed, record), { stream, pace })
     if (this.#isFinishing) await this.#reader.finish()
     await this.#write(feed)
@@ -136,10 +148,25 @@ export class TelemetryIntake {
       if (rows.length === 0) await feed.change(signal)
       else if ((await this.#persist(() => writer.write(rows).then(() => true))) === true) {
         feed.markStored(rows)
-        this.#reader?.acknowledge(rows.at(-1)?.seq ?? 0)
+        this.#acknowledge(rows)
         onStored(sessionId, () => rows.map(({ seq, event }) => ({ seq, event: JSON.parse(event) as TelemetryEvent })))
       }
     }
+  }
+
+  #acknowledge(stored: readonly TelemetryRow[]): void {
+    const last = stored.at(-1)
+    if (!last) return
+    this.#stored = last.seq
+    this.#unacknowledgedLength += stored.reduce((sum, { event }) => sum + event.length, 0)
+    const send = () => {
+      clearTimeout(this.#acknowledgeTimer)
+      this.#acknowledgeTimer = undefined
+      this.#unacknowledgedLength = 0
+      this.#reader?.acknowledge(this.#stored)
+    }
+    if (this.#unacknowledgedLength >= maxUnacknowledgedLength) send()
+    else this.#acknowledgeTimer ??= setTimeout(send, acknowledgePauseMilliseconds).unref()
   }
 
   /** Resolves when all events are stored. */

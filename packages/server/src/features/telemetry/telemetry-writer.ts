@@ -1,7 +1,7 @@
 import type { TelemetryRow, TelemetryStore } from './telemetry-store.ts'
 
 const maxRows = 2_000
-const pauseMilliseconds = 50
+const pauseMilliseconds = 100
 
 interface Waiting {
   readonly rows: readonly TelemetryRow[]
@@ -29,8 +29,8 @@ export class TelemetryWriter {
   async #run(): Promise<void> {
     this.#isWriting = true
     while (this.#waiting.length > 0) {
-      // A short delay lets more sessions share the statement.
-      await new Promise((resolve) => setTimeout(resolve, pauseMilliseconds))
+      // A short delay lets more events share the statement.
+      if (!this.#isFull()) await new Promise((resolve) => setTimeout(resolve, pauseMilliseconds))
       const batch = this.#nextBatch()
       try {
         await this.#store.insert(batch.flatMap(({ rows }) => rows))
@@ -40,6 +40,10 @@ export class TelemetryWriter {
       }
     }
     this.#isWriting = false
+  }
+
+  #isFull(): boolean {
+    return this.#waiting.reduce((sum, { rows }) => sum + rows.length, 0) >= maxRows
   }
 
   #nextBatch(): readonly Waiting[] {

@@ -86,7 +86,7 @@ async function untilStored(session: Browser, count: number): Promise<void> {
 const list = (owner: TestProject, session: Browser, query: string) =>
   owner.call<readonly TelemetryEnvelope[]>('GET', `/browsers/${session.session_id}/telemetry/events?${query}`)
 
-test('the agent captures what the session is created with and what an update makes of it', async () => {
+test('the agent captures the settings of the create and of each update', async () => {
   const owner = await server.project()
   const session = await observed(owner)
   const update = (telemetry: unknown) => owner.call('PATCH', `/browsers/${session.session_id}`, { telemetry })
@@ -107,7 +107,7 @@ test('the agent captures what the session is created with and what an update mak
   assert.deepEqual(agentOf(silent).captures, [], 'a session without telemetry costs its agent nothing')
 })
 
-test('a stream tells new events, or all, or those after an id, under both addresses', async () => {
+test('a stream contains new events, or all, or those after an id, at both addresses', async () => {
   const owner = await server.project()
   const session = await observed(owner)
   const path = `/browsers/${session.session_id}/telemetry/stream`
@@ -138,7 +138,7 @@ test('a stream tells new events, or all, or those after an id, under both addres
   }
 })
 
-test('a stream of some types tells only these, and resumes like any other', async () => {
+test('a stream of some types contains only these, and resumes like any other', async () => {
   const owner = await server.project()
   const session = await observed(owner)
   const { telemetry } = agentOf(session)
@@ -160,7 +160,7 @@ test('a stream of some types tells only these, and resumes like any other', asyn
   }
 })
 
-test('a reader that breaks off and resumes sees every event once', async () => {
+test('a reader that disconnects and resumes receives every event once', async () => {
   const owner = await server.project()
   const session = await observed(owner)
   const path = `/browsers/${session.session_id}/telemetry/stream`
@@ -236,7 +236,7 @@ test('stored events are paged, filtered and ordered, also when the session has e
   assert.equal((await list(owner, session, 'since=11m&limit=100')).body.length, 27)
 })
 
-test('a query that breaks a rule is a 400 that names the field', async () => {
+test('an invalid query is a 400 that names the field', async () => {
   const owner = await server.project()
   const session = await observed(owner)
 
@@ -273,7 +273,7 @@ test('another project finds neither stream nor events', async () => {
   assert.equal((await fetch(`${server.url}/s/${other.session_id}/telemetry/stream?${token}`)).status, 401)
 })
 
-test('events that could not be stored wait, in order and each once, for the database and the next server', async () => {
+test('events that could not be stored are kept, in order and without duplicates, for the database and the next server', async () => {
   const owner = await server.project()
   const session = await observed(owner)
   tell(session, 10)
@@ -298,7 +298,29 @@ test('events that could not be stored wait, in order and each once, for the data
   )
 })
 
-test('events that are lost are told as one event, which has the number of the last of them', async () => {
+test('several batches share an acknowledgement, and the last one is acknowledged', async () => {
+  const owner = await server.project()
+  const session = await observed(owner)
+  const { telemetry } = agentOf(session)
+  const acknowledged: number[] = []
+  const acknowledge = telemetry.acknowledge.bind(telemetry)
+  telemetry.acknowledge = (sequence) => {
+    acknowledged.push(sequence)
+    acknowledge(sequence)
+  }
+
+  const batches = 8
+  for (let batch = 1; batch <= batches; batch++) {
+    tell(session, 1, batch)
+    await untilStored(session, batch)
+  }
+  for (let tries = 0; acknowledged.at(-1) !== batches && tries < 400; tries++) await delay(25)
+
+  assert.equal(acknowledged.at(-1), batches)
+  assert.ok(acknowledged.length <= batches / 2, String(acknowledged))
+})
+
+test('lost events are reported as one event with the number of the last of them', async () => {
   const owner = await server.project()
   const session = await observed(owner)
   const { telemetry } = agentOf(session)
@@ -355,7 +377,7 @@ test('days are removed when their retention is over', async () => {
   await untilStored(session, 1)
 })
 
-test('20 sessions tell 5,000 events a second, and every one is stored', { timeout: 120_000 }, async () => {
+test('20 sessions send 5,000 events per second, and every event is stored', { timeout: 120_000 }, async () => {
   const owner = await server.project()
   const sessions = await Promise.all(Array.from({ length: 20 }, () => observed(owner)))
   const events = 1_000

@@ -61,7 +61,7 @@ test('of twenty upserts of one name on two servers one creates', async () => {
   assert.deepEqual(answers.map(({ status }) => status).toSorted(), [...Array(19).fill(200), 201])
 })
 
-test('the limits of the organization count its vaults', async () => {
+test('the vaults of the organization are counted', async () => {
   const project = await server.project()
   const used = async () => (await project.call<OrgLimits>('GET', '/org/limits')).body.vaults_used
   assert.equal(await used(), 0)
@@ -76,7 +76,7 @@ test('the limits of the organization count its vaults', async () => {
   assert.equal(await used(), 1)
 })
 
-test('a name that breaks the rule is refused', async () => {
+test('an invalid name is rejected', async () => {
   const project = await server.project()
 
   for (const name of ['', 'a b', 'ä', 'x'.repeat(256), 'vlt0123456789abcdefghijk', 1, null]) {
@@ -87,7 +87,7 @@ test('a name that breaks the rule is refused', async () => {
   assert.match((await project.call<Failure>('POST', '/vaults', { name: 'x', kind: 1 })).body.message, /kind/)
 })
 
-test('a vault has one key for encrypted values, whoever asks first', async () => {
+test('a vault has one key for encrypted values, even with concurrent first requests', async () => {
   const project = await server.project()
   await project.call('POST', '/vaults', { name: 'keys' })
 
@@ -103,7 +103,7 @@ test('a vault has one key for encrypted values, whoever asks first', async () =>
   assert.ok(!('d' in (key?.jwk ?? {})))
 })
 
-test('a session is created with vaults of its project, as it names them', async () => {
+test('a session is created with vaults of its project, and returns them as they were named', async () => {
   const project = await server.project()
   const { body: one } = await project.call<Vault>('POST', '/vaults', { name: 'one' })
   await project.call('POST', '/vaults', { name: 'two' })
@@ -132,7 +132,7 @@ test('a session is created with vaults of its project, as it names them', async 
   assert.ok([200, 400].includes(changed.status))
 })
 
-test('no row and no answer has a value, however it came', async () => {
+test('no row and no response contains a value, however it was submitted', async () => {
   const project = await server.project()
   const planted = ['planted-first', 'planted-changed', 'planted-collected', 'PLANTEDSEED5QW7A', 'planted-client']
   const [first, changed, collected, seed, client] = planted

@@ -176,7 +176,7 @@ const causes: Readonly<Record<WebhookEventType, readonly [Cause, Readonly<Record
 
 for (const type of WebhookEventType.options) {
   const [cause, expected] = causes[type]
-  test(`${type} is told, once and of its own project, from its cause`, async () => {
+  test(`${type} is sent once, only to its own project, for its cause`, async () => {
     const { owner, webhook } = await withWebhook([type])
     const neighbour = await withWebhook()
 
@@ -221,7 +221,7 @@ const endings: Readonly<Record<string, (owner: TestProject, session: Browser) =>
 }
 
 for (const [reason, end] of Object.entries(endings)) {
-  test(`session.ended says ${reason} when nobody has asked for it`, async () => {
+  test(`session.ended has the reason ${reason} when no caller ended the session`, async () => {
     const { owner, webhook } = await withWebhook(['session.ended'])
     const session = await owner.session({ headless: true, timeout_seconds: 10 })
     server.host.agentOf(session.session_id as SessionId).setState({ idle_since: server.clock.now().getTime() })
@@ -233,7 +233,7 @@ for (const [reason, end] of Object.entries(endings)) {
   })
 }
 
-test('a browser that its pool ends without a caller is no ended session, and one that is released for good is', async () => {
+test('the end of an unleased browser sends no session.ended, and the final release of a leased one does', async () => {
   const { owner, webhook } = await withWebhook()
   const { pool, browser } = await leased(owner)
   await owner.call('POST', `/browser_pools/${pool.id}/release`, { session_id: browser.session_id, reuse: false })
@@ -270,7 +270,7 @@ test('an event exists if and only if the transaction of its fact commits', async
   assert.equal((await told(owner, webhook)).length, 1)
 })
 
-test('a crash that the agent tells twice is told once', async () => {
+test('a crash that the agent reports twice is sent once', async () => {
   const { owner, webhook } = await withWebhook(['session.service_crashed'])
   const { session_id } = await owner.session()
   const { events } = server.host.agentOf(session_id as SessionId)
@@ -285,7 +285,7 @@ test('a crash that the agent tells twice is told once', async () => {
   assert.equal((await told(owner, webhook)).length, 1)
 })
 
-test('a disabled webhook is told nothing, and one that is deleted meanwhile breaks no session', async () => {
+test('a disabled webhook receives nothing, and the delete of a webhook does not affect sessions', async () => {
   const { owner, webhook } = await withWebhook()
   await owner.call('PATCH', `/webhooks/${webhook.id}`, { enabled: false })
   await owner.session()

@@ -61,7 +61,7 @@ test('a webhook is created, read, listed, changed and deleted', async () => {
   }
 })
 
-test('its secret is in no table as it is', async () => {
+test('its secret is not stored in plain text', async () => {
   const owner = await server.project()
 
   const { body } = await owner.call<Created>('POST', '/webhooks', { url })
@@ -75,7 +75,7 @@ test('its secret is in no table as it is', async () => {
   assert.ok(!JSON.stringify(row).includes(body.secret))
 })
 
-test('bad input is refused with the field and its rule', async () => {
+test('invalid input is rejected with the field and its rule', async () => {
   const owner = await server.project()
   const { body: webhook } = await owner.call<Created>('POST', '/webhooks', { url })
 
@@ -128,7 +128,7 @@ test('a project has at most 20 webhooks, also when many are created at once', as
   )
 })
 
-test('nothing is sent to an address that is not public, whatever the row says', async () => {
+test('nothing is sent to an address that is not public, whatever URL the row contains', async () => {
   await using receiver = await WebhookReceiver.open()
   const owner = await server.project()
   const { body: webhook } = await owner.call<Created>('POST', '/webhooks', { url })

@@ -10,7 +10,7 @@ import { bundlePrograms } from './program-bundle.ts'
 
 const run = promisify(execFile)
 
-test('makes one folder of the programs, named after what is in it, and keeps those that are used', async (context) => {
+test('bundles the programs into one folder, named after its content, and keeps folders in use', async (context) => {
   const folder = await mkdtemp(join(tmpdir(), 'berth-test-'))
   context.after(() => rm(folder, { recursive: true }))
   const programs = { entries: { agent: join(folder, 'main.ts'), other: join(folder, 'other.ts') }, packages: ['ws'] }
@@ -45,7 +45,7 @@ test('makes one folder of the programs, named after what is in it, and keeps tho
   assert.deepEqual(await readdir(target), [basename(second)])
 })
 
-test('bundles again only what has changed, for another data folder too', async (context) => {
+test('bundles again only after a change, also for another data folder', async (context) => {
   const folder = await mkdtemp(join(tmpdir(), 'berth-test-'))
   context.after(() => rm(folder, { recursive: true }))
   const programs = { entries: { agent: join(folder, 'main.ts') }, packages: ['ws'] }
@@ -68,7 +68,7 @@ test('bundles again only what has changed, for another data folder too', async (
   assert.notEqual(await bundleInto('fourth'), first)
 })
 
-test('bundles without a cache where none can be written', async (context) => {
+test('bundles without a cache if none can be written', async (context) => {
   const folder = await mkdtemp(join(tmpdir(), 'berth-test-'))
   context.after(() => rm(folder, { recursive: true }))
   const programs = { entries: { agent: join(folder, 'main.ts') }, packages: ['ws'] }

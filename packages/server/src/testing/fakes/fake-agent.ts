@@ -305,11 +305,11 @@ export class FakeAgent {
   }
 
   async *#states(signal: AbortSignal): AsyncGenerator<AgentState> {
-    for (let told: AgentState | undefined; !signal.aborted; ) {
-      if (told === this.#state) await this.#changes.next(signal)
+    for (let sent: AgentState | undefined; !signal.aborted; ) {
+      if (sent === this.#state) await this.#changes.next(signal)
       else {
-        told = this.#state
-        yield told
+        sent = this.#state
+        yield sent
       }
     }
   }

@@ -228,7 +228,7 @@ export class FakeDriver implements Driver {
     return before
   }
 
-  async giveWay(machineId: MachineId): Promise<void> {
+  async lowerPriority(machineId: MachineId): Promise<void> {
     this.#host.lowPriority.add(machineId)
   }
 
@@ -253,7 +253,7 @@ export class FakeDriver implements Driver {
     agent.isFrozen = false
   }
 
-  async giveBackMemory(): Promise<number> {
+  async reclaimMemory(): Promise<number> {
     return 0
   }
 

@@ -22,7 +22,7 @@ test('finds the group of a host with version 2', () => {
   ])
 })
 
-test('finds a group in each hierarchy of version 1, and in that of version 2 beside them', () => {
+test('finds a group in each hierarchy of version 1, and in an additional one of version 2', () => {
   const mounts = [
     '35 31 0:32 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory',
     '36 31 0:33 / /sys/fs/cgroup/cpu,cpuacct rw,relatime - cgroup cgroup rw,cpu,cpuacct',
@@ -87,7 +87,7 @@ async function findIn(context: TestContext, isAlone: boolean) {
   return { group, folder, ...(JSON.parse(stdout) as { found: Hierarchy; own: string }) }
 }
 
-test('in its own group, berth moves into a subgroup, and machines get groups beside it', {
+test('in its own group, berth moves into a subgroup, and machines get groups next to it', {
   skip: !isPrepared,
 }, async (context) => {
   const { group, folder, found, own } = await findIn(context, true)

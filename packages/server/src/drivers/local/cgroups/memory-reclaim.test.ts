@@ -28,7 +28,7 @@ for (const [what, version, files, swaps, obstacle] of [
   ['with a kernel that does not count swap', 1, [], someSwap, 'no support'],
   ['with an old kernel', 2, [], someSwap, 'no support'],
 ] as const) {
-  test(`${what}, memory ${obstacle === undefined ? 'can' : 'cannot'} be given back`, async () => {
+  test(`${what}, memory ${obstacle === undefined ? 'can' : 'cannot'} be reclaimed`, async () => {
     await write(Object.fromEntries(files.map((name) => [name, ''])))
 
     const found = await findReclaimObstacle({ version, folder }, swaps)
@@ -37,11 +37,11 @@ for (const [what, version, files, swaps, obstacle] of [
   })
 }
 
-test('without a control group, memory cannot be given back', async () => {
+test('without a control group, memory cannot be reclaimed', async () => {
   assert.equal(await findReclaimObstacle(undefined, someSwap), 'no control group')
 })
 
-test('version 2 is asked for all, and a machine that runs may not swap', async () => {
+test('version 2 reclaims all memory, and a running machine may not swap', async () => {
   await write({
     'memory.current': '5000000\n',
     'memory.max': `${gibibyte}\n`,
@@ -55,7 +55,7 @@ test('version 2 is asked for all, and a machine that runs may not swap', async (
   assert.equal(await read('memory.swap.max'), '0')
 })
 
-test('the limit of version 1 is the same afterwards, and after a server that was killed meanwhile', async () => {
+test('the limit of version 1 is restored afterwards, also after a server that was killed meanwhile', async () => {
   const limits = { 'memory.limit_in_bytes': gibibyte, 'memory.memsw.limit_in_bytes': gibibyte }
   await write({ 'memory.usage_in_bytes': '5000000', ...limits })
 

@@ -11,7 +11,7 @@ const hierarchies = await findHierarchies()
 const hierarchy = hierarchies.find(({ controllers }) => controllers.includes('cpu'))
 const shareFile = hierarchy?.version === 1 ? 'cpu.shares' : 'cpu.weight'
 
-test('a machine of the reserve is idle until it is claimed, and has the share of the others then', async (context) => {
+test('a machine of the reserve has idle priority until it is claimed, and then the same share as others', async (context) => {
   if (!hierarchy) return context.skip('no group that counts the processor')
   const prefix = `berth-test-${process.pid}`
   const cgroups = new Cgroups(hierarchies, prefix)

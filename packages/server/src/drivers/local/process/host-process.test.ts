@@ -12,7 +12,7 @@ test('reads a process whose name looks like the fields after it', () => {
   assert.deepEqual(found, { pid: 42, parent: 7, startTime: '22', isZombie: false, isStopped: true })
 })
 
-test('distinguishes processes that had the same number', async () => {
+test('distinguishes processes with the same pid', async () => {
   const own = await readProcess(process.pid)
   assert.ok(own)
 
@@ -20,7 +20,7 @@ test('distinguishes processes that had the same number', async () => {
   assert.equal(await isAlive({ ...own, startTime: '1' }), false)
 })
 
-test('waits until a killed process has ended, also if it has ended before', async () => {
+test('waits until a killed process has ended, even if it ended before', async () => {
   const child = spawn('/bin/sleep', ['1000'])
   const exited = once(child, 'exit')
   const found = await readProcess(child.pid ?? 0)

@@ -5,20 +5,20 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { claimUser, releaseOrphanedUsers, releaseUser, userRange } from './machine-user.ts'
 
-test('takes users with high ids where they exist', () => {
+test('uses high user ids if they exist', () => {
   const range = userRange('         0          0 4294967295\n')
 
   assert.ok(range.first > 1_000_000_000)
 })
 
-test('takes users below 65,536 in a container without higher ids', () => {
+test('uses user ids below 65,536 in a container without higher ones', () => {
   const range = userRange('         0     100000      65536\n')
 
   assert.ok(range.first > 1_000)
   assert.ok(range.first + range.count < 60_000)
 })
 
-test('gives simultaneous callers different users, and reuses free ones', {
+test('gives concurrent callers different users, and reuses free ones', {
   skip: process.geteuid?.() !== 0,
 }, async (context) => {
   const folder = await mkdtemp(join(tmpdir(), 'berth-test-'))

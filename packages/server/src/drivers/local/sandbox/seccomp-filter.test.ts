@@ -33,7 +33,7 @@ function verdict(name: 'x64' | 'arm64', { architecture = architectureIds[name], 
   assert.fail('the program ends without a verdict')
 }
 
-test('lets ordinary calls pass on both architectures', () => {
+test('permits ordinary calls on both architectures', () => {
   const [read, write, execve] = [
     { x64: 0, arm64: 63 },
     { x64: 1, arm64: 64 },
@@ -46,7 +46,7 @@ test('lets ordinary calls pass on both architectures', () => {
   }
 })
 
-test('refuses mounts, keys and foreign processes on both architectures', () => {
+test('denies mounts, keys and foreign processes on both architectures', () => {
   for (const number of [165, 250, 101]) assert.equal(verdict('x64', { number }), EPERM)
   for (const number of [40, 219, 117]) assert.equal(verdict('arm64', { number }), EPERM)
 })
@@ -90,7 +90,7 @@ test('permits socket pairs only of the unix family', () => {
   }
 })
 
-test('answers unknown calls like a kernel that lacks them', () => {
+test('rejects unknown calls like a kernel that lacks them', () => {
   const [clone3, ioUring, statmount, listmount, later] = [435, 425, 457, 458, 470]
 
   for (const name of ['x64', 'arm64'] as const) {
@@ -102,7 +102,7 @@ test('answers unknown calls like a kernel that lacks them', () => {
   for (const number of [174, 236]) assert.equal(verdict('x64', { number }), ENOSYS)
 })
 
-test('permits to read the personality, but not to disable memory protection', () => {
+test('permits reading the personality, but not disabling memory protection', () => {
   const [ask, ordinary, withoutRandomAddresses] = [0xffff_ffff, 0, 0x4_0000]
 
   assert.equal(verdict('x64', { number: 135, args: [ask] }), allow)
@@ -110,7 +110,7 @@ test('permits to read the personality, but not to disable memory protection', ()
   assert.equal(verdict('x64', { number: 135, args: [withoutRandomAddresses] }), EPERM)
 })
 
-test('permits to use terminals, but not to inject input', () => {
+test('permits terminals, but not injecting input', () => {
   const [windowSize, typeInto, typeIntoConsole] = [0x5413, 0x5412, 0x541c]
 
   assert.equal(verdict('x64', { number: 16, args: [0, windowSize] }), allow)

@@ -36,7 +36,7 @@ import { RoomElsewhere, startBuildMachine } from './start-build-machine.ts'
 const maxAttempts = 3
 const buildLimitMilliseconds = 10 * 60_000
 const prepareLimitMilliseconds = 2 * 60_000
-const lookMilliseconds = 2_000
+const pollMilliseconds = 2_000
 const maxManifestBytes = 32 * 1024 ** 2
 const maxDependencyBytes = 1024 ** 3
 const largeRepository = `source: the archive of the repository has more than ${maxDeploymentBytes} bytes.`
@@ -77,7 +77,7 @@ export class BuildRunner {
     if (deployment.attempts > maxAttempts) return this.#fail(id, 'The build was interrupted several times.')
     const limit = AbortSignal.timeout(buildLimitMilliseconds)
     const gone = new AbortController()
-    const watch = setInterval(() => void this.#look(id, gone), lookMilliseconds)
+    const watch = setInterval(() => void this.#look(id, gone), pollMilliseconds)
     try {
       await this.#build(deployment, wait, AbortSignal.any([jobSignal, limit, gone.signal]))
     } catch (error) {

@@ -112,7 +112,7 @@ for (const [what, entrypoint, files, steps, isKept] of plans) {
   })
 }
 
-test('what is installed is the same for the same files and tools alone', () => {
+test('the installation is equal only for equal files and tools', () => {
   const keyOf = (files: Readonly<Record<string, string | object>>, using = tools) =>
     plan('index.ts', { 'package.json': {}, 'package-lock.json': '{}', ...files }, using)?.key
 
@@ -141,7 +141,7 @@ for (const [entrypoint, files, rule] of refused) {
   })
 }
 
-test('refuses Python where uv is missing', () => {
+test('rejects Python without uv', () => {
   const without = { ...tools, uvVersion: undefined }
 
   assert.throws(() => plan('main.py', { 'requirements.txt': '' }, without), { message: /no uv/ })
@@ -164,7 +164,7 @@ test('machines learn the addresses of registries, and no credentials', () => {
   )
 })
 
-test('the same of package indexes, where the environment counts more than files', () => {
+test('machines learn the addresses of package indexes, and the environment takes precedence over files', () => {
   const config = [
     ":env:.index-url='http://user:secret@127.0.0.1:3141/simple'",
     "global.cert='/etc/ssl/certs/ca-certificates.crt'",

@@ -15,7 +15,7 @@ const contents: readonly (readonly [what: string, content: string, isPointer: bo
   ['nothing', '', false],
 ]
 for (const [what, content, isPointer] of contents) {
-  test(`${what} is ${isPointer ? 'a' : 'no'} pointer of Git LFS`, () => {
+  test(`${what} is ${isPointer ? '' : 'not '}a Git LFS pointer`, () => {
     assert.equal(isLfsPointer(Buffer.from(content)), isPointer)
   })
 }

@@ -90,7 +90,7 @@ async function alone<Result>(work: () => Promise<Result>): Promise<Result> {
   }
 }
 
-test('an invocation that is waited for and finds its host full runs on another one, and is one invocation', async () => {
+test('a synchronous invocation on a full host runs on another one, as one invocation', async () => {
   const project = await first.project()
   await serving(project)
   first.host.failNextStart(full())
@@ -107,7 +107,7 @@ test('an invocation that is waited for and finds its host full runs on another o
   assert.equal(await serverOf(body.id), 'second')
 })
 
-test('an invocation that is waited for is refused where no host has room, and leaves nothing', async () => {
+test('a synchronous invocation is rejected when no host has room, and leaves nothing', async () => {
   const project = await first.project()
   await serving(project)
   first.host.failNextStart(full())
@@ -120,7 +120,7 @@ test('an invocation that is waited for is refused where no host has room, and le
   assert.deepEqual((await project.call('GET', '/invocations')).body, [])
 })
 
-test('an asynchronous invocation that finds its host full is handed to another one', async () => {
+test('an asynchronous invocation on a full host is handed over to another one', async () => {
   const project = await first.project()
   await serving(project)
   first.host.failNextStart(full())
@@ -132,7 +132,7 @@ test('an asynchronous invocation that finds its host full is handed to another o
   assert.equal(await serverOf(body.id), 'second')
 })
 
-test('an asynchronous invocation waits where no host has room, says so, and runs when there is some', async () => {
+test('an asynchronous invocation waits while no host has room, logs it, and runs when there is some', async () => {
   const project = await first.project()
   await serving(project)
   first.host.failNextStart(full())
@@ -178,7 +178,7 @@ for (const [what, end] of Object.entries(ends)) {
   })
 }
 
-test('of two servers that would run an invocation, the one that it was given to does, once', async () => {
+test('of two servers, only the one that an invocation is assigned to runs it, once', async () => {
   const project = await first.project()
   await serving(project)
   const id = await alone(() => waiting(project))
@@ -191,7 +191,7 @@ test('of two servers that would run an invocation, the one that it was given to 
   assert.equal(await serverOf(id), 'test')
 })
 
-test('a build waits until its host has room, says so, and tells of its failure before its state', async () => {
+test('a build waits until its host has room, logs it, and reports its failure before its state', async () => {
   const project = await first.project()
   const id = await deploy(project)
   first.host.failNextStart(full())
@@ -214,7 +214,7 @@ async function build(server: TestServer, id: DeploymentId): Promise<void> {
   await server.services.builds.run(id, new AbortController().signal)
 }
 
-test('a build that finds its host full is done by a server with room, and that attempt does not count', async () => {
+test('a build on a full host moves to a server with room, and that attempt does not count', async () => {
   const project = await first.project()
   const id = await deploy(project)
   first.host.failNextStart(full())

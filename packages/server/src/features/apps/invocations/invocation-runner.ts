@@ -12,7 +12,7 @@ import type { WarmMachines } from '../machines/warm-machines.ts'
 import type { InvocationSessions } from './invocation-sessions.ts'
 import type { InvocationEnd, InvocationStore, StoredInvocation } from './invocation-store.ts'
 
-const lookMilliseconds = 2_000
+const pollMilliseconds = 2_000
 /** After this time, the server of an invocation counts as lost. */
 const graceMilliseconds = 60_000
 const interrupted = 'The server that ran it has stopped.'
@@ -68,7 +68,7 @@ export class InvocationRunner {
     const left = Math.max(0, deadline.getTime() - clock.now().getTime())
     const seconds = Math.round((deadline.getTime() - invocation.created_at.getTime()) / 1000)
     const timer = setTimeout(() => ending.abort(new AppFailure(`It did not end within ${seconds} s.`)), left)
-    const watch = setInterval(() => void this.#look(id, ending), lookMilliseconds)
+    const watch = setInterval(() => void this.#look(id, ending), pollMilliseconds)
     return this.#run(invocation, waits, ending.signal)
       .catch((error: unknown) => {
         logger.error({ err: error, invocationId: id }, 'an invocation could not be ended')

@@ -61,7 +61,7 @@ export class InvocationService {
       deadline: new Date(now.getTime() + seconds * 1000),
       finished_at: null,
     }
-    const invocation = await limits.takeInvocationPlace(projectId, appName, (database) => store.insert(row, database))
+    const invocation = await limits.takeInvocationSlot(projectId, appName, (database) => store.insert(row, database))
     const ended = runner.start(invocation, request.async ? 'anywhere' : 'not')
     if (request.async) return invocation
     const lackOfRoom = await ended

@@ -42,7 +42,7 @@ const invocationRules: readonly (readonly [what: string, body: object, status: n
     /^async_timeout_seconds: /,
   ],
 ]
-test('refuses invocations with the field and the rule', async () => {
+test('rejects invalid invocations with the field and the rule', async () => {
   const project = await server.project()
   await apps.serving(project, 'app')
 
@@ -53,7 +53,7 @@ test('refuses invocations with the field and the rule', async () => {
   }
 })
 
-test('an app, a project and an organization have places for so many invocations', async () => {
+test('an app, a project and an organization have limits of concurrent invocations', async () => {
   const project = await server.project()
   await project.call('PATCH', `/org/projects/${project.id}/limits`, { max_concurrent_invocations: 3 })
   const { body: sibling } = await project.call<{ id: ProjectId }>('POST', '/org/projects', { name: 'sibling' })
@@ -87,7 +87,7 @@ test('an app, a project and an organization have places for so many invocations'
   assert.equal((await project.call<Invocation[]>('GET', '/invocations')).body.length, 3)
 })
 
-test('an invocation is found by the beginning of its id, where that is of one', async () => {
+test('an invocation is found by a unique prefix of its id', async () => {
   const project = await server.project()
   const { id } = await apps.serving(project, 'app')
   const [first] = [await apps.running(project, id, 'app'), await apps.running(project, id, 'app')]
@@ -131,7 +131,7 @@ test('invocations are listed newest first, by each of their fields', async () =>
   for (const [query, ids] of Object.entries(found)) assert.deepEqual(await list(query), ids, query)
 })
 
-test('what runs on a deployment that is replaced goes on, and the key of the deployment ends with it', async () => {
+test('invocations of a replaced deployment continue, and its key is deleted after the last one', async () => {
   const project = await server.project()
   const before = await apps.serving(project, 'app')
   const stored = () => new DeploymentStore(server.database).get(before.id)
@@ -150,7 +150,7 @@ test('what runs on a deployment that is replaced goes on, and the key of the dep
   assert.equal(await answer(), 401)
 })
 
-test('of two ends of an invocation, one counts', async () => {
+test('of two ends of an invocation, the first one counts', async () => {
   const project = await server.project()
   const { id } = await apps.serving(project, 'app')
   const invocation = await apps.running(project, id, 'app')
@@ -181,7 +181,7 @@ test('the active sessions of an invocation are listed as sessions are', async ()
   assert.deepEqual(body.browsers.map(withoutTokens), [withoutTokens(record)])
 })
 
-test('a session belongs to an invocation by its whole id alone', async () => {
+test('a session is assigned to an invocation only by its whole id', async () => {
   const project = await server.project()
   const { id } = await apps.serving(project, 'app')
   const invocation = await apps.running(project, id, 'app')
@@ -193,7 +193,7 @@ test('a session belongs to an invocation by its whole id alone', async () => {
   assert.deepEqual((await project.call('GET', '/browsers')).body, [])
 })
 
-test('a cancel ends the sessions of the invocation, and later ones are refused', async () => {
+test('a cancellation ends the sessions of the invocation, and later sessions are rejected', async () => {
   const project = await server.project()
   const { id } = await apps.serving(project, 'app')
   const invocation = await apps.running(project, id, 'app')
@@ -209,7 +209,7 @@ test('a cancel ends the sessions of the invocation, and later ones are refused',
   assert.deepEqual((await project.call('GET', '/browsers')).body, [])
 })
 
-test('what a server leaves unfinished has failed with its next start, and long after its time anyway', async () => {
+test('unfinished invocations of a server fail at its next start, or long after their timeout', async () => {
   const project = await server.project()
   const { id } = await apps.serving(project, 'app')
   const [own, lost] = [
@@ -226,7 +226,7 @@ test('what a server leaves unfinished has failed with its next start, and long a
   assert.equal(await statusOf(lost), 'failed')
 })
 
-test('what runs on a server that is gone has failed a minute later, and its sessions end', async () => {
+test('invocations of a lost server fail a minute later, and their sessions end', async () => {
   const project = await server.project()
   const { id } = await apps.serving(project, 'app')
   const seen = (name: string, seconds: number) =>

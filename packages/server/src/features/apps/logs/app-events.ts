@@ -9,7 +9,7 @@ import type { AppLogStore, LogOwner } from './app-log-store.ts'
 import type { AppLogs } from './app-logs.ts'
 
 /** How often to poll for changes that happen on other servers. */
-const lookMilliseconds = 1_000
+const pollMilliseconds = 1_000
 /** Clients abandon a silent stream, and some of them ignore comments. */
 const heartbeatMilliseconds = 10_000
 
@@ -41,19 +41,19 @@ export class AppEvents {
     const { deployments } = this.#options
     const isOver = ({ status }: StoredDeployment) => status === 'failed' || status === 'stopped'
     const lines = this.#lines({ deploymentId: first.id }, following)
-    let told: StoredDeployment['status'] | undefined
+    let sent: StoredDeployment['status'] | undefined
     for await (const current of this.#looks(first.id, () => deployments.get(first.id), following.signal)) {
       if (current === 'heartbeat') {
         yield { event: 'sse_heartbeat', timestamp: this.#now() }
         continue
       }
-      const isNew = current.status !== told
-      if (isNew && told === undefined && !isOver(current)) yield* this.#deploymentState(current)
+      const isNew = current.status !== sent
+      if (isNew && sent === undefined && !isOver(current)) yield* this.#deploymentState(current)
       yield* lines()
       // Clients stop reading there. Later readers find the reason in the state.
-      if (isNew && told !== undefined && current.status === 'failed') yield this.#failure(current)
-      if (isNew && (told !== undefined || isOver(current))) yield* this.#deploymentState(current)
-      told = current.status
+      if (isNew && sent !== undefined && current.status === 'failed') yield this.#failure(current)
+      if (isNew && (sent !== undefined || isOver(current))) yield* this.#deploymentState(current)
+      sent = current.status
       if (isOver(current)) return
     }
   }
@@ -83,17 +83,17 @@ export class AppEvents {
       timestamp: this.#now(),
     })
     const lines = this.#lines({ invocationId: first.id }, following)
-    let told: StoredInvocation['status'] | undefined
+    let sent: StoredInvocation['status'] | undefined
     for await (const current of this.#looks(first.deployment_id, look, following.signal)) {
       if (current === 'heartbeat') {
         yield { event: 'sse_heartbeat', timestamp: this.#now() }
         continue
       }
-      const isNew = current.status !== told
+      const isNew = current.status !== sent
       if (isNew && !isOver(current)) yield state(current)
       yield* lines()
       if (isNew && isOver(current)) yield state(current)
-      told = current.status
+      sent = current.status
       if (isOver(current)) return
     }
   }
@@ -108,7 +108,7 @@ export class AppEvents {
     let beatAt = performance.now()
     while (!signal.aborted) {
       const wait = new AbortController()
-      const timer = setTimeout(() => wait.abort(), lookMilliseconds)
+      const timer = setTimeout(() => wait.abort(), pollMilliseconds)
       // Before the poll, so that a change during it counts as a new one.
       const change = logs.next(id, AbortSignal.any([signal, wait.signal]))
       try {

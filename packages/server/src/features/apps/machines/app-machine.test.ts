@@ -28,7 +28,7 @@ const egressLink = { openRoute: async () => {}, closeRoute: async () => {} } as 
 const reserve = {
   noteCreate: () => ({ [Symbol.dispose]: () => {} }),
   take: async () => undefined,
-  giveWay: async () => false,
+  makeRoom: async () => false,
 }
 const signal = new AbortController().signal
 const id = 'dpl' as DeploymentId
@@ -131,7 +131,7 @@ before(async () => {
   await invoke('nothing')
 })
 
-test('an action gets its payload, and its result and its lines are told', async () => {
+test('an action gets its payload, and its result and log lines are returned', async () => {
   const { pid: _pid, ...output } = JSON.parse(await invoke('echo', { payload: '{"a":[1,"é"]}' }))
 
   assert.deepEqual(output, { payload: { a: [1, 'é'] }, colour: 'red', shade: 'dark' })
@@ -145,7 +145,7 @@ const written: readonly (readonly [what: string, texts: readonly string[], lines
   ['an unfinished line that is too long', ['x'.repeat(100_000)], ['x'.repeat(65_536)]],
 ]
 for (const [what, texts, expected] of written) {
-  test(`an action that writes ${what} has its lines told, and its result`, async () => {
+  test(`an action that writes ${what} returns its log lines and its result`, async () => {
     const told: string[] = []
 
     assert.equal(await invoke('write', { payload: JSON.stringify(texts), onLine: (line) => told.push(line) }), 'null')
@@ -168,7 +168,7 @@ const failures: readonly (readonly [what: string, action: string, reason: RegExp
   ['takes all memory', 'greedy', /out of memory|was killed/],
 ]
 for (const [what, action, reason] of failures) {
-  test(`an action that ${what} fails with the reason, and its neighbour and the next one run`, async () => {
+  test(`an action that ${what} fails with the reason, and concurrent and later ones run`, async () => {
     const neighbour = await begin('wait', 'waiting')
 
     await assert.rejects(invoke(action), { message: reason })
@@ -189,13 +189,13 @@ test('an action that never yields is ended by its signal', async () => {
   assert.equal(await invoke('nothing'), 'null')
 })
 
-test('actions at once have processes of their own', async () => {
+test('concurrent actions run in separate processes', async () => {
   const pids = await Promise.all([invoke('slow'), invoke('slow'), invoke('slow')])
 
   assert.equal(new Set(pids).size, 3)
 })
 
-test('a machine that waits for an app has been rehearsed, and nothing is left of that', async () => {
+test('a waiting machine for apps has been rehearsed, and nothing is left of the rehearsal', async () => {
   const waiting = await driver.start(appMachineSpec(newId('machine', systemClock.now())), signal)
 
   await rehearse(waiting, signal)
@@ -207,7 +207,7 @@ test('a machine that waits for an app has been rehearsed, and nothing is left of
   await driver.stop(waiting.id)
 })
 
-test('a machine that ends fails what runs in it, and the next action gets another one', async () => {
+test('the actions of a machine that ends fail, and the next action gets another machine', async () => {
   const { id: before } = machine
   const hanging = invoke('hang', { onLine: () => void driver.stop(before) })
 
@@ -229,7 +229,7 @@ test('a machine is kept for a while after its last action, and then stops', asyn
   await short.close()
 })
 
-test('a process that ends while it waits for its first action is replaced', async () => {
+test('a process that exits before its first action is replaced', async () => {
   const own = new WarmMachines({
     prepare: async () => {
       const prepared = await prepare()

@@ -23,7 +23,7 @@ export interface MachineReserve {
   noteCreate(kind: 'app'): Disposable
   take(kind: 'app'): Promise<Machine | undefined>
   /** Releases its machines to make room, and returns whether there were any. */
-  giveWay(): Promise<boolean>
+  makeRoom(): Promise<boolean>
 }
 
 interface AppMachineOptions {
@@ -65,7 +65,7 @@ export class AppMachine {
     const id = newId('machine', clock.now())
     const start = () => driver.start(appMachineSpec(id), signal)
     const machine = await start().catch(async (error: unknown) => {
-      if (isLackOfRoom(error) && (await reserve.giveWay())) return start()
+      if (isLackOfRoom(error) && (await reserve.makeRoom())) return start()
       throw error
     })
     const started = new AppMachine(options, machine)

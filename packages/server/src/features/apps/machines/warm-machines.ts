@@ -70,14 +70,14 @@ export class WarmMachines {
         this.#end(id, warm)
         if (attempt === maxAttempts) throw new AppFailure('The machine of the app has ended.', { cause: error })
       } finally {
-        this.#letGo(id, warm)
+        this.#release(id, warm)
       }
     }
   }
 
   /** Resolves when the deployment has a machine, which is kept for a while. */
   async start(id: DeploymentId, signal: AbortSignal): Promise<void> {
-    this.#letGo(id, await this.#take(id, signal))
+    this.#release(id, await this.#take(id, signal))
   }
 
   async #take(id: DeploymentId, signal: AbortSignal): Promise<WarmMachine> {
@@ -139,7 +139,7 @@ export class WarmMachines {
     }
   }
 
-  #letGo(id: DeploymentId, warm: WarmMachine): void {
+  #release(id: DeploymentId, warm: WarmMachine): void {
     warm.users -= 1
     if (warm.users > 0 || this.#warm.get(id) !== warm) return
     if (this.#retired.has(id)) this.#end(id, warm)

@@ -22,7 +22,7 @@ const scriptSeconds = 90
 /** The lengths of the waits for a free slot, as multiples of the pause. */
 const waitsForRoom = [1, 2, 5, 10, 20]
 /** Errors that pass when another session ends. */
-const untilRoom: readonly ErrorCode[] = ['session_limit_reached', 'capacity_exhausted', 'egress_unavailable']
+const capacityErrors: readonly ErrorCode[] = ['session_limit_reached', 'capacity_exhausted', 'egress_unavailable']
 const tagName = 'berth.analysis'
 
 /** Sends commands to the agents of sessions. */
@@ -118,7 +118,7 @@ export class AnalysisSessions {
       try {
         return (await this.#options.createSession(project_id, request, signal)).id
       } catch (error) {
-        const mayHelp = error instanceof BerthError && untilRoom.includes(error.code)
+        const mayHelp = error instanceof BerthError && capacityErrors.includes(error.code)
         if (pauses === undefined || !mayHelp) throw error
       }
       await pause(pauses * this.#options.pauseMilliseconds, undefined, { signal })

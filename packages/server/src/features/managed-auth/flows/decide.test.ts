@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { LoginChoice, LoginField, LoginPage } from '@berth/contract/agent/login/login-page.ts'
 import fc from 'fast-check'
-import type { LoginMeans } from '../means/login-means.ts'
+import type { StoredLogin } from '../stored-login/stored-login.ts'
 import { type Decision, decide, type FlowView, typedKey } from './decide.ts'
 
 const field = (name: string, purpose: LoginField['purpose'], more: Partial<LoginField> = {}): LoginField => ({
@@ -35,17 +35,17 @@ const page = (state: LoginPage['state'], more: Partial<LoginPage> = {}): LoginPa
 const user = field('email', 'email')
 const secret = field('password', 'password')
 const code = { code: '123456', expiresAt: new Date(1) }
-const means = (values: Record<string, string>, more: Partial<LoginMeans> = {}): LoginMeans => ({
+const storedLogin = (values: Record<string, string>, more: Partial<StoredLogin> = {}): StoredLogin => ({
   version: 'v',
   values: new Map(Object.entries(values)),
   ssoProvider: null,
   totp: undefined,
   ...more,
 })
-const both = means({ username: 'ann@site.test', password: 'p' })
+const both = storedLogin({ username: 'ann@site.test', password: 'p' })
 const view = (more: Partial<FlowView> = {}): FlowView => ({
   isAttended: true,
-  means: undefined,
+  storedLogin: undefined,
   typed: [],
   hasActed: false,
   looks: 0,
@@ -73,63 +73,63 @@ const totp = { totp: () => code }
 
 const cases: readonly (readonly [what: string, LoginPage, FlowView, string])[] = [
   ['nothing stored', form, view(), 'ask, known: '],
-  ['all stored', form, view({ means: both }), 'type email:stored password:stored'],
-  ['only the name stored', form, view({ means: means({ email: 'a@b.test' }) }), 'ask, known: email'],
+  ['all stored', form, view({ storedLogin: both }), 'type email:stored password:stored'],
+  ['only the name stored', form, view({ storedLogin: storedLogin({ email: 'a@b.test' }) }), 'ask, known: email'],
   [
     'a name that is no address',
     form,
-    view({ means: means({ username: 'ann', password: 'p' }) }),
+    view({ storedLogin: storedLogin({ username: 'ann', password: 'p' }) }),
     'ask, known: password',
   ],
-  ['typed before', form, view({ means: both, typed: [typedKey(form, secret)] }), 'ask, known: email'],
-  ['refused, with a person', refused, view({ means: both }), 'ask, known: '],
-  ['refused, without', refused, view({ means: both, isAttended: false }), 'fail credentials_invalid'],
+  ['typed before', form, view({ storedLogin: both, typed: [typedKey(form, secret)] }), 'ask, known: email'],
+  ['refused, with a person', refused, view({ storedLogin: both }), 'ask, known: '],
+  ['refused, without', refused, view({ storedLogin: both, isAttended: false }), 'fail credentials_invalid'],
   [
     'an optional field',
     page('form', { fields: [user, secret, field('tenant', 'other', { required: false })] }),
-    view({ means: both }),
+    view({ storedLogin: both }),
     'type email:stored password:stored',
   ],
   [
     'a secret under its own name is never typed',
     page('form', { fields: [field('totp_secret', 'other')] }),
-    view({ means: means({ totp_secret: 'x' }) }),
+    view({ storedLogin: storedLogin({ totp_secret: 'x' }) }),
     'ask, known: ',
   ],
   [
     'a code by a stored secret',
     page('form', { fields: [field('code', 'totp')] }),
-    view({ means: means({}, totp) }),
+    view({ storedLogin: storedLogin({}, totp) }),
     'type code:totp',
   ],
   [
     'a code of some kind',
     page('form', { fields: [field('code', 'code')] }),
-    view({ means: means({}, totp) }),
+    view({ storedLogin: storedLogin({}, totp) }),
     'type code:totp',
   ],
   [
     'a code by SMS',
     page('form', { fields: [field('code', 'sms_code')] }),
-    view({ means: means({}, totp), isAttended: false }),
+    view({ storedLogin: storedLogin({}, totp), isAttended: false }),
     'fail sms_code_required',
   ],
   [
     'a code that lapsed',
     page('form', { fields: [field('code', 'totp')], problem: 'code_rejected' }),
-    view({ means: means({}, totp), typed: ['totp'] }),
+    view({ storedLogin: storedLogin({}, totp), typed: ['totp'] }),
     'type code:totp',
   ],
   [
     'a code that was refused twice',
     page('form', { fields: [field('code', 'totp')], problem: 'code_rejected' }),
-    view({ means: means({}, totp), typed: ['totp', 'totp'], isAttended: false }),
+    view({ storedLogin: storedLogin({}, totp), typed: ['totp', 'totp'], isAttended: false }),
     'fail totp_code_rejected',
   ],
   [
     'the service of the credential',
     page('form', { fields: [user, secret], choices: [choice('sso', 'Acme', { provider: 'acme' })] }),
-    view({ means: means({ password: 'p' }, { ssoProvider: 'Acme' }) }),
+    view({ storedLogin: storedLogin({ password: 'p' }, { ssoProvider: 'Acme' }) }),
     'choose Acme',
   ],
   [
@@ -137,32 +137,32 @@ const cases: readonly (readonly [what: string, LoginPage, FlowView, string])[] =
     page('choice', {
       choices: [choice('mfa', 'SMS', { mfa_type: 'sms' }), choice('mfa', 'App', { mfa_type: 'totp' })],
     }),
-    view({ means: means({}, totp) }),
+    view({ storedLogin: storedLogin({}, totp) }),
     'choose App',
   ],
   [
     'the authenticator instead of a push',
     page('external_action', { choices: [choice('mfa', 'App', { mfa_type: 'totp' })] }),
-    view({ means: means({}, totp) }),
+    view({ storedLogin: storedLogin({}, totp) }),
     'choose App',
   ],
   ['a push', page('external_action'), view(), 'wait'],
   [
     'the account that is meant',
     page('choice', { choices: [choice('account', 'Bob <bob@site.test>'), choice('account', 'Ann <ann@site.test>')] }),
-    view({ means: both }),
+    view({ storedLogin: both }),
     'choose Ann <ann@site.test>',
   ],
   [
     'an unknown account',
     page('choice', { choices: [choice('account', 'Bob')] }),
-    view({ means: both, isAttended: false }),
+    view({ storedLogin: both, isAttended: false }),
     'fail account_choice_required',
   ],
   [
     'a password instead of a link',
     page('choice', { choices: [choice('method', 'Use password', { mfa_type: 'password' })] }),
-    view({ means: both }),
+    view({ storedLogin: both }),
     'choose Use password',
   ],
   [
@@ -171,11 +171,11 @@ const cases: readonly (readonly [what: string, LoginPage, FlowView, string])[] =
       fields: [field('phone', 'phone'), field('code', 'sms_code')],
       choices: [choice('method', 'By password', { mfa_type: 'password' })],
     }),
-    view({ means: both }),
+    view({ storedLogin: both }),
     'choose By password',
   ],
   ['logged in', page('logged_in'), view(), 'succeed'],
-  ['a challenge, with a person', page('captcha', { fields: [user] }), view({ means: both }), 'wait'],
+  ['a challenge, with a person', page('captcha', { fields: [user] }), view({ storedLogin: both }), 'wait'],
   ['a page that loads', page('loading'), view(), 'look'],
   ['a page that never loads', page('loading'), view({ looks: 4 }), 'fail navigation_confused'],
   ['no login', page('not_found'), view(), 'fail login_form_not_found'],
@@ -196,7 +196,7 @@ for (const [what, shown, known, expected] of cases) {
   })
 }
 
-test('whatever a page says, a stored password is planned once for each host, and a login without a person asks nobody', () => {
+test('for any page, a stored password is typed once for each host, and a login without a person asks nobody', () => {
   const purposes: readonly LoginField['purpose'][] = [
     'username',
     'email',
@@ -247,7 +247,10 @@ test('whatever a page says, a stored password is planned once for each host, and
 
   fc.assert(
     fc.property(fc.array(anyPage, { maxLength: 12 }), fc.boolean(), fc.boolean(), (pages, isAttended, hasTotp) => {
-      const stored = means({ username: 'ann@site.test', password: 'p' }, { ssoProvider: 'acme', ...(hasTotp && totp) })
+      const stored = storedLogin(
+        { username: 'ann@site.test', password: 'p' },
+        { ssoProvider: 'acme', ...(hasTotp && totp) },
+      )
       let typed: string[] = []
       const passwords = new Map<string, number>()
       for (const { state, fields, choices, problem, host } of pages) {
@@ -257,7 +260,7 @@ test('whatever a page says, a stored password is planned once for each host, and
           ...(problem && { problem: problem as NonNullable<LoginPage['problem']> }),
           url: `https://${host}/`,
         })
-        const decision = decide(shown, view({ isAttended, means: stored, typed, hasActed: typed.length > 0 }))
+        const decision = decide(shown, view({ isAttended, storedLogin: stored, typed, hasActed: typed.length > 0 }))
         if (!isAttended) assert.ok(decision.do !== 'ask' && decision.do !== 'wait', short(decision))
         if (decision.do !== 'type') continue
         for (const planned of decision.values) {

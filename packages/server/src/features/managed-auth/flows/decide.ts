@@ -1,11 +1,11 @@
 import type { LoginChoice, LoginField, LoginPage } from '@berth/contract/agent/login/login-page.ts'
-import { isCode, type LoginMeans, storedValue, takesTotp } from '../means/login-means.ts'
+import { isCode, type StoredLogin, storedValue, takesTotp } from '../stored-login/stored-login.ts'
 import type { FlowErrorCode, FlowFailure, HumanNeed } from './flow-state.ts'
 
 /** The input of a decision about a page. */
 export interface FlowView {
   readonly isAttended: boolean
-  readonly means: LoginMeans | undefined
+  readonly storedLogin: StoredLogin | undefined
   /** The keys of the values that were typed before, from `typedKey`. */
   readonly typed: readonly string[]
   /** Whether anything was typed or pressed since the start of the flow. */
@@ -116,7 +116,7 @@ function onExternalAction(page: LoginPage, view: FlowView): Decision {
 }
 
 function onQuestion(page: LoginPage, view: FlowView): Decision {
-  const { means, isAttended } = view
+  const { storedLogin, isAttended } = view
   const problem = page.problem
   const isRefused = problem !== undefined || page.fields.some(({ is_rejected }) => is_rejected)
   if (isRefused) {
@@ -127,7 +127,7 @@ function onQuestion(page: LoginPage, view: FlowView): Decision {
   }
   const sso = ssoChoice(page, view)
   if (sso) return { do: 'choose', choice: sso }
-  const known = means ? page.fields.flatMap((field) => plan(page, field, view) ?? []) : []
+  const known = storedLogin ? page.fields.flatMap((field) => plan(page, field, view) ?? []) : []
   const isKnown = (field: LoginField) => known.some((planned) => planned.field === field)
   const isComplete = page.fields.every((field) => !field.required || isKnown(field))
   if (known.length > 0 && isComplete) return { do: 'type', values: known }
@@ -144,23 +144,23 @@ function onQuestion(page: LoginPage, view: FlowView): Decision {
 }
 
 /** Undefined if no stored value is to be typed into the field. */
-function plan(page: LoginPage, field: LoginField, { means, typed }: FlowView): PlannedValue | undefined {
-  if (!means) return undefined
-  if (takesTotp(means, field)) {
+function plan(page: LoginPage, field: LoginField, { storedLogin, typed }: FlowView): PlannedValue | undefined {
+  if (!storedLogin) return undefined
+  if (takesTotp(storedLogin, field)) {
     // Only one field of a page is for the code. A person has to fill in the others.
-    const isFirst = page.fields.find((each) => takesTotp(means, each)) === field
+    const isFirst = page.fields.find((each) => takesTotp(storedLogin, each)) === field
     return isFirst && !typed.includes(totpMark) ? { field, source: 'totp' } : undefined
   }
   const times = typed.filter((mark) => mark === typedKey(page, field)).length
   if (times >= (field.purpose === 'password' ? 1 : maxTimes)) return undefined
-  return storedValue(means, field) === undefined ? undefined : { field, source: 'stored' }
+  return storedValue(storedLogin, field) === undefined ? undefined : { field, source: 'stored' }
 }
 
-function retryOfTotp(page: LoginPage, { means, typed }: FlowView): Decision | undefined {
-  if (!means || page.problem === 'credentials_invalid') return undefined
+function retryOfTotp(page: LoginPage, { storedLogin, typed }: FlowView): Decision | undefined {
+  if (!storedLogin || page.problem === 'credentials_invalid') return undefined
   const [field, other] = page.fields.filter(({ required }) => required)
   const tries = typed.filter((mark) => mark === totpMark).length
-  if (!field || other || !takesTotp(means, field) || tries === 0 || tries >= maxTotpTries) return undefined
+  if (!field || other || !takesTotp(storedLogin, field) || tries === 0 || tries >= maxTotpTries) return undefined
   return { do: 'type', values: [{ field, source: 'totp' }] }
 }
 
@@ -170,8 +170,8 @@ function refusal(page: LoginPage): Decision {
   return fail(page, codeOfProblem(problem), messages[problem])
 }
 
-function ssoChoice({ choices }: LoginPage, { means, typed }: FlowView): LoginChoice | undefined {
-  const provider = means?.ssoProvider?.toLowerCase()
+function ssoChoice({ choices }: LoginPage, { storedLogin, typed }: FlowView): LoginChoice | undefined {
+  const provider = storedLogin?.ssoProvider?.toLowerCase()
   if (!provider || typed.includes(ssoMark(provider))) return undefined
   return choices.find((choice) => choice.kind === 'sso' && choice.provider === provider)
 }
@@ -180,8 +180,8 @@ export function ssoMark(provider: string): string {
   return `sso ${provider}`
 }
 
-function totpChoice({ choices }: LoginPage, { means, typed }: FlowView): LoginChoice | undefined {
-  if (!means?.totp || typed.includes(totpMark)) return undefined
+function totpChoice({ choices }: LoginPage, { storedLogin, typed }: FlowView): LoginChoice | undefined {
+  if (!storedLogin?.totp || typed.includes(totpMark)) return undefined
   return choices.find((choice) => choice.mfa_type === 'totp')
 }
 
@@ -192,15 +192,15 @@ function totpChoice({ choices }: LoginPage, { means, typed }: FlowView): LoginCh
 function obviousChoice(page: LoginPage, view: FlowView): LoginChoice | undefined {
   const byTotp = totpChoice(page, view)
   if (byTotp) return byTotp
-  const { means } = view
-  if (!means || (page.state !== 'choice' && !asksForCodeInstead(page))) return undefined
-  const texts = [...means.values.values()].map((value) => value.toLowerCase())
+  const { storedLogin } = view
+  if (!storedLogin || (page.state !== 'choice' && !asksForCodeInstead(page))) return undefined
+  const texts = [...storedLogin.values.values()].map((value) => value.toLowerCase())
   const isNew = (choice: LoginChoice) => !view.typed.includes(choiceMark(page, choice))
   const account = page.choices.find(
     (choice) => choice.kind === 'account' && isNew(choice) && texts.some((text) => says(choice, text)),
   )
   if (account) return account
-  const password = storedValue(means, passwordField)
+  const password = storedValue(storedLogin, passwordField)
   if (password === undefined) return undefined
   return page.choices.find((choice) => choice.mfa_type === 'password' && isNew(choice))
 }

@@ -2,7 +2,7 @@ import type { ProfileId } from '@berth/contract/common/ids.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { AuthBrowsers } from '../auth-browsers.ts'
 import type { ConnectionStore, StoredConnection } from '../connection-store.ts'
-import type { MeansService } from '../means/means-service.ts'
+import type { StoredLoginService } from '../stored-login/stored-login-service.ts'
 import type { FlowSecrets } from './flow-secrets.ts'
 import type { HumanNeed } from './flow-state.ts'
 import type { FlowStore, StoredFlow } from './flow-store.ts'
@@ -12,7 +12,7 @@ interface FlowCompletionOptions {
   readonly connections: ConnectionStore
   readonly browsers: AuthBrowsers
   readonly secrets: FlowSecrets
-  readonly means: MeansService
+  readonly storedLogins: StoredLoginService
   readonly onChange: (flow: StoredFlow) => void
   readonly clock: Clock
 }
@@ -30,7 +30,7 @@ export class FlowCompletion {
   }
 
   async complete(flow: StoredFlow, connection: StoredConnection, profileId: ProfileId): Promise<void> {
-    const { store, browsers, connections, secrets, means, onChange, clock } = this.#options
+    const { store, browsers, connections, secrets, storedLogins, onChange, clock } = this.#options
     const { evidence, session_id: sessionId, post_login_url } = flow
     if (!evidence || !sessionId) return
     const isKept = await browsers.endAndKeep(sessionId, profileId, flow.created_at)
@@ -43,7 +43,7 @@ export class FlowCompletion {
       return
     }
     const needs = new Set<HumanNeed>(flow.requirements)
-    const isStored = await means.keep(connection, await secrets.openInputs(connection.project_id, flow))
+    const isStored = await storedLogins.keep(connection, await secrets.openInputs(connection.project_id, flow))
     if (!isStored) needs.add('customer_input')
     await connections.note(connection.id, {
       status: 'AUTHENTICATED',

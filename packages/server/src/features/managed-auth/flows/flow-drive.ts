@@ -9,7 +9,7 @@ import type { LoginField, LoginPage } from '@berth/contract/agent/login/login-pa
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import type { AuthBrowsers } from '../auth-browsers.ts'
 import type { StoredConnection } from '../connection-store.ts'
-import type { LoginMeans } from '../means/login-means.ts'
+import type { StoredLogin } from '../stored-login/stored-login.ts'
 import { allowedFor } from './allowed-domains.ts'
 import type { StoredFlow } from './flow-store.ts'
 
@@ -32,7 +32,7 @@ export class FlowDrive {
   /** The page after the last action. When absent, it must be observed. */
   page: LoginPage | undefined
   /** The stored values for the login, after they were read. */
-  means: Promise<LoginMeans | undefined> | undefined
+  storedLogin: Promise<StoredLogin | undefined> | undefined
   /** How often the page was observed since the last action. */
   looks = 0
   /** When to observe the page next while a person is asked. */

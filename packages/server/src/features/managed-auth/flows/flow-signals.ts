@@ -2,7 +2,7 @@ import type { AuthConnectionId } from '@berth/contract/common/ids.ts'
 import { Changes } from '@berth/runtime/async/changes.ts'
 
 /** How often to poll for changes that happen on other servers. */
-const lookMilliseconds = 1_000
+const pollMilliseconds = 1_000
 
 /** Wakes callers on this server that wait for a change of a flow. */
 export class FlowSignals {
@@ -17,7 +17,7 @@ export class FlowSignals {
     const changes = this.#changes.get(id) ?? new Changes()
     this.#changes.set(id, changes)
     const wait = new AbortController()
-    const timer = setTimeout(() => wait.abort(), lookMilliseconds)
+    const timer = setTimeout(() => wait.abort(), pollMilliseconds)
     try {
       await changes.next(AbortSignal.any([signal, wait.signal]))
     } finally {

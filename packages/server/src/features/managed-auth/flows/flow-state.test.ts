@@ -84,7 +84,7 @@ const transitions: Readonly<Record<State, Readonly<Record<string, State>>>> = {
 }
 
 for (const [state, leads] of Object.entries(transitions)) {
-  test(`of a flow that is ${state}, every event leads where it should or nowhere`, async () => {
+  test(`a flow in the state ${state} changes as expected with every event`, async () => {
     const [status, step] = state.split(' ') as [FlowStatus, FlowStep]
     for (const [event, happen] of Object.entries(events)) {
       await server.database.deleteFrom('auth_flows').where('connection_id', '=', connectionId).execute()

@@ -6,8 +6,8 @@ import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { Updateable } from 'kysely'
 import type { AuthFlowTable } from '../../../database/tables.ts'
 import type { StoredConnection } from '../connection-store.ts'
-import { isCode, type LoginMeans, storedValue, takesTotp } from '../means/login-means.ts'
-import type { MeansService } from '../means/means-service.ts'
+import { isCode, type StoredLogin, storedValue, takesTotp } from '../stored-login/stored-login.ts'
+import type { StoredLoginService } from '../stored-login/stored-login-service.ts'
 import { isRestricted } from './allowed-domains.ts'
 import {
   choiceMark,
@@ -35,7 +35,7 @@ const freshMilliseconds = 3_000
 interface FlowStepsOptions {
   readonly store: FlowStore
   readonly secrets: FlowSecrets
-  readonly means: MeansService
+  readonly storedLogins: StoredLoginService
   readonly advisor: LoginAdvisor | undefined
   readonly onChange: (flow: StoredFlow) => void
   readonly clock: Clock
@@ -65,13 +65,13 @@ export class FlowSteps {
   async proceed({ flow, connection, drive, signal }: Step): Promise<void> {
     const page = await this.#pageOf({ flow, connection, drive, signal })
     if (!page) return
-    const means = await this.#meansOf({ flow, connection, drive, signal })
+    const storedLogin = await this.#storedLoginOf({ flow, connection, drive, signal })
     const { isUnrestricted, denied } = denialOf(connection, page)
     if (isUnrestricted && denied.length > 0) return this.#follow({ flow, drive }, denied)
-    const view = this.#view(flow, means, drive)
+    const view = this.#view(flow, storedLogin, drive)
     const step = { flow, connection, drive, signal }
     const decision = decide(page, view)
-    await this.#carryOut((await this.#advice(decision, view, page, step)) ?? decision, step, page, means)
+    await this.#carryOut((await this.#advice(decision, view, page, step)) ?? decision, step, page, storedLogin)
   }
 
   /** If only a person could continue, the operator's model, if there is one, chooses. */
@@ -83,7 +83,7 @@ export class FlowSteps {
     if (choices.length === 0) return undefined
     drive.questions += 1
     const inputs = await secrets.openInputs(connection.project_id, flow)
-    return advisor.advise({ page, means: view.means, inputs, choices }, signal)
+    return advisor.advise({ page, storedLogin: view.storedLogin, inputs, choices }, signal)
   }
 
   /** Observes the page while an action elsewhere is pending. Returns whether the page has changed. */
@@ -91,10 +91,10 @@ export class FlowSteps {
     const page = await drive.observe(flow, flow.page?.page_key)
     signal.throwIfAborted()
     if (page.page_key === flow.page?.page_key || page.state === 'loading') return false
-    const means = await this.#meansOf({ flow, connection, drive, signal })
-    const decision = decide(page, this.#view(flow, means, drive))
+    const storedLogin = await this.#storedLoginOf({ flow, connection, drive, signal })
+    const decision = decide(page, this.#view(flow, storedLogin, drive))
     if (decision.do === 'look') return false
-    await this.#carryOut(decision, { flow, connection, drive, signal }, page, means)
+    await this.#carryOut(decision, { flow, connection, drive, signal }, page, storedLogin)
     return true
   }
 
@@ -130,8 +130,8 @@ export class FlowSteps {
       else inputs.set(field.name, value)
     }
     const isFilledIn = flow.known_refs.length > 0
-    const means = isFilledIn ? await this.#meansOf({ flow, connection, drive, signal }) : undefined
-    const known = means ? this.#knownValues(page, flow.known_refs, means) : []
+    const storedLogin = isFilledIn ? await this.#storedLoginOf({ flow, connection, drive, signal }) : undefined
+    const known = storedLogin ? this.#knownValues(page, flow.known_refs, storedLogin) : []
     const began = await this.#begin({ flow, drive }, page, {
       sealed_inputs: await secrets.sealInputs(connection.project_id, flow.id, inputs),
       requirements: JSON.stringify([...needs]),
@@ -143,19 +143,23 @@ export class FlowSteps {
     await this.#settle({ flow: began, drive }, await drive.type(began, page, inOrder(page, all), true), [])
   }
 
-  #knownValues(page: LoginPage, refs: readonly string[], means: LoginMeans) {
+  #knownValues(page: LoginPage, refs: readonly string[], storedLogin: StoredLogin) {
     return page.fields.flatMap((field) => {
       if (!refs.includes(field.ref)) return []
-      const value = takesTotp(means, field) ? means.totp?.(this.#options.clock.now()).code : storedValue(means, field)
+      const value = takesTotp(storedLogin, field)
+        ? storedLogin.totp?.(this.#options.clock.now()).code
+        : storedValue(storedLogin, field)
       return value === undefined ? [] : [{ field, value, mark: isCode(field) ? totpMark : typedKey(page, field) }]
     })
   }
 
   /** Read once for each run. A person can replace what a provider does not return. */
-  async #meansOf({ flow, connection, drive }: Step): Promise<LoginMeans | undefined> {
-    const { means } = this.#options
-    drive.means ??= flow.is_attended ? means.open(connection).catch(means.ignoreProvider) : means.open(connection)
-    return drive.means
+  async #storedLoginOf({ flow, connection, drive }: Step): Promise<StoredLogin | undefined> {
+    const { storedLogins } = this.#options
+    drive.storedLogin ??= flow.is_attended
+      ? storedLogins.open(connection).catch(storedLogins.ignoreProvider)
+      : storedLogins.open(connection)
+    return drive.storedLogin
   }
 
   async fail(flow: StoredFlow, { code, message, websiteError }: FlowFailure): Promise<void> {
@@ -176,12 +180,17 @@ export class FlowSteps {
     return page
   }
 
-  #view(flow: StoredFlow, means: LoginMeans | undefined, { looks }: FlowDrive): FlowView {
+  #view(flow: StoredFlow, storedLogin: StoredLogin | undefined, { looks }: FlowDrive): FlowView {
     const hasActed = flow.typed.length > 0 || flow.sealed_inputs !== null || flow.acting_on !== null
-    return { isAttended: flow.is_attended, means, typed: flow.typed, hasActed, looks }
+    return { isAttended: flow.is_attended, storedLogin, typed: flow.typed, hasActed, looks }
   }
 
-  async #carryOut(decision: Decision, step: Step, page: LoginPage, means: LoginMeans | undefined): Promise<void> {
+  async #carryOut(
+    decision: Decision,
+    step: Step,
+    page: LoginPage,
+    storedLogin: StoredLogin | undefined,
+  ): Promise<void> {
     const { flow, drive, signal, connection } = step
     switch (decision.do) {
       case 'succeed':
@@ -196,7 +205,7 @@ export class FlowSteps {
         await drive.open(flow)
         return
       case 'type':
-        if (means) await this.#type(step, page, decision.values, means)
+        if (storedLogin) await this.#type(step, page, decision.values, storedLogin)
         return
       case 'choose':
         return this.#choose(step, page, decision.choice)
@@ -205,7 +214,8 @@ export class FlowSteps {
       case 'wait':
         return this.#wait(flow, page, decision.message)
       case 'fail':
-        if (means && refusals.includes(decision.failure.code)) await this.#options.means.noteRefusal(connection, means)
+        if (storedLogin && refusals.includes(decision.failure.code))
+          await this.#options.storedLogins.noteRefusal(connection, storedLogin)
         return this.fail(flow, decision.failure)
     }
   }
@@ -227,14 +237,15 @@ export class FlowSteps {
     { flow, drive, signal }: Step,
     page: LoginPage,
     planned: readonly PlannedValue[],
-    means: LoginMeans,
+    storedLogin: StoredLogin,
   ): Promise<void> {
     const marks = planned.map(({ field, source }) => (source === 'totp' ? totpMark : typedKey(page, field)))
     const began = await this.#begin({ flow, drive }, page, { typed: JSON.stringify([...flow.typed, ...marks]) })
     if (!began) return
     const values: (readonly [LoginField, string])[] = []
     for (const { field, source } of planned) {
-      const value = source === 'totp' ? await this.#freshCode(flow, means, signal) : storedValue(means, field)
+      const value =
+        source === 'totp' ? await this.#freshCode(flow, storedLogin, signal) : storedValue(storedLogin, field)
       if (value !== undefined) values.push([field, value])
     }
     signal.throwIfAborted()
@@ -242,7 +253,7 @@ export class FlowSteps {
   }
 
   /** A code that was not typed in this flow before and stays valid for a while. */
-  async #freshCode({ typed }: StoredFlow, { totp }: LoginMeans, signal: AbortSignal): Promise<string | undefined> {
+  async #freshCode({ typed }: StoredFlow, { totp }: StoredLogin, signal: AbortSignal): Promise<string | undefined> {
     const { clock } = this.#options
     const first = totp?.(clock.now())
     if (!totp || !first) return undefined

@@ -8,7 +8,7 @@ import type {
   Interaction,
   MfaOption,
 } from '@berth/contract/managed-auth/interaction.ts'
-import { isCode } from '../means/login-means.ts'
+import { isCode } from '../stored-login/stored-login.ts'
 
 /** The fields and choices of a page, except fields with known values, in both forms of the API. */
 export function interactionOf(page: LoginPage, knownRefs: readonly string[]): Interaction {

@@ -8,8 +8,8 @@ import type { Decision, FlowView } from './decide.ts'
 import { LoginAdvisor, messagesOf, openChoices } from './login-advisor.ts'
 
 const totp = () => ({ code: '123456', expiresAt: new Date() })
-const means = { version: 'v', values: new Map([['username', 'ann']]), ssoProvider: null, totp: undefined }
-const view: FlowView = { isAttended: true, means, typed: [], hasActed: true, looks: 0 }
+const storedLogin = { version: 'v', values: new Map([['username', 'ann']]), ssoProvider: null, totp: undefined }
+const view: FlowView = { isAttended: true, storedLogin, typed: [], hasActed: true, looks: 0 }
 const ask: Decision = { do: 'ask', known: [] }
 const choice = (kind: LoginChoice['kind'], more: Partial<LoginChoice> = {}): LoginChoice => ({
   ...{ ref: 'c0', kind, label: 'Press me', selector: '//button' },
@@ -31,7 +31,7 @@ const field: LoginField = {
 }
 
 const asked = (question: Partial<Parameters<typeof messagesOf>[0]>) =>
-  messagesOf({ page: page(), means, inputs: new Map(), choices: [], ...question })
+  messagesOf({ page: page(), storedLogin, inputs: new Map(), choices: [], ...question })
 const shownTo = (messages: readonly ModelMessage[]) => messages.map(({ content }) => content).join('\n')
 
 for (const secret of [
@@ -43,7 +43,7 @@ for (const secret of [
   'pässwörd-ключ',
   'xy',
 ]) {
-  test(`what is sent to a model does not contain ${secret}, however the page spells it`, () => {
+  test(`a request to a model does not contain ${secret}, in any spelling of the page`, () => {
     const encoded = encodeURIComponent(secret)
     const spellings = [secret, secret.toUpperCase(), encoded, encoded.toLowerCase(), encoded.replaceAll('%20', '+')]
     const text = `<${spellings.join('> <')}>`
@@ -57,7 +57,7 @@ for (const secret of [
     }
 
     for (const known of [
-      { means: { ...means, values: new Map([['secret', secret]]) } },
+      { storedLogin: { ...storedLogin, values: new Map([['secret', secret]]) } },
       { inputs: new Map([['secret', secret]]) },
     ]) {
       const { page: shown, ...rest } = JSON.parse(asked({ ...question, ...known })[1]?.content ?? '{}')
@@ -78,7 +78,7 @@ for (const secret of [
   })
 }
 
-test('what may be a code or a token is not sent either, nor are the query and the values of choices', () => {
+test('possible codes and tokens, queries and the values of choices are not sent either', () => {
   const sent = shownTo(
     asked({
       page: page({
@@ -94,7 +94,7 @@ test('what may be a code or a token is not sent either, nor are the query and th
   assert.match(sent, /choose-account/)
 })
 
-test('the longest page makes a short question', () => {
+test('the longest page results in a short request', () => {
   const text = 'word '.repeat(maxLoginText / 5)
   const choices = Array.from({ length: maxLoginChoices }, (_value, index) =>
     choice('account', { ref: `c${index}`, label: text, description: text }),
@@ -119,14 +119,21 @@ const offers: readonly (readonly [
   ['an account', choice('account'), {}, {}, ask, true],
   ['a password', choice('method', { mfa_type: 'password' }), {}, {}, ask, true],
   ['another way', choice('mfa', { mfa_type: 'switch' }), {}, {}, ask, true],
-  ['codes of a stored secret', choice('mfa', { mfa_type: 'totp' }), {}, { means: { ...means, totp } }, ask, true],
+  [
+    'codes of a stored secret',
+    choice('mfa', { mfa_type: 'totp' }),
+    {},
+    { storedLogin: { ...storedLogin, totp } },
+    ask,
+    true,
+  ],
   ['codes without a secret', choice('mfa', { mfa_type: 'totp' }), {}, {}, ask, false],
   ['a message to a phone', choice('mfa', { mfa_type: 'sms' }), {}, {}, ask, false],
   ['a notification', choice('mfa', { mfa_type: 'push' }), {}, {}, ask, false],
   ['another service', choice('sso', { provider: 'acme' }), {}, {}, ask, false],
   ['terms', choice('terms'), {}, {}, ask, false],
   ['what was pressed', choice('account'), {}, { typed: ['choice site.test/Press me'] }, ask, false],
-  ['anything, where nothing is stored', choice('account'), {}, { means: undefined }, ask, false],
+  ['anything, where nothing is stored', choice('account'), {}, { storedLogin: undefined }, ask, false],
   ['anything, where the driver knows', choice('account'), {}, {}, { do: 'succeed' }, false],
   ['anything, after a refusal', choice('account'), { problem: 'credentials_invalid' }, {}, ask, false],
   ['anything beside a form, with a person', choice('method'), { state: 'form', fields: [field] }, {}, ask, false],
@@ -156,7 +163,7 @@ for (const [what, offered, more, known, decision, isOpen] of offers) {
   })
 }
 
-test('a model that does not answer in time is of no help, and the log does not quote the page', async () => {
+test('a model that does not respond in time is ignored, and the log does not quote the page', async () => {
   const warnings: unknown[] = []
   const logger = { warn: (...about: unknown[]) => void warnings.push(about) }
   const silent = {
@@ -166,7 +173,7 @@ test('a model that does not answer in time is of no help, and the log does not q
     },
   }
   const advisor = new LoginAdvisor({ model: silent, logger, limitMilliseconds: 20 })
-  const question = { page: page({ title: 'planted' }), means, inputs: new Map(), choices: [choice('account')] }
+  const question = { page: page({ title: 'planted' }), storedLogin, inputs: new Map(), choices: [choice('account')] }
 
   assert.equal(await advisor.advise(question, new AbortController().signal), undefined)
   assert.equal(warnings.length, 1)

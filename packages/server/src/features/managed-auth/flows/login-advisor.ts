@@ -2,7 +2,7 @@ import type { LoginChoice, LoginPage } from '@berth/contract/agent/login/login-p
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import { z } from 'zod'
 import type { ModelClient, ModelMessage } from '../../../models/model-client.ts'
-import type { LoginMeans } from '../means/login-means.ts'
+import type { StoredLogin } from '../stored-login/stored-login.ts'
 import { choiceMark, type Decision, type FlowView } from './decide.ts'
 
 const answerMilliseconds = 15_000
@@ -24,7 +24,7 @@ const methods: readonly (LoginChoice['mfa_type'] | undefined)[] = ['password', '
 
 export interface LoginQuestion {
   readonly page: LoginPage
-  readonly means: LoginMeans | undefined
+  readonly storedLogin: StoredLogin | undefined
   /** The values that people have entered in this flow. */
   readonly inputs: ReadonlyMap<string, string>
   /** The choices that may be pressed. */
@@ -76,24 +76,24 @@ export class LoginAdvisor {
 /** The choices that the model may press. Empty if a person or a stored value decides better. */
 export function openChoices(
   page: LoginPage,
-  { means, isAttended, typed }: FlowView,
+  { storedLogin, isAttended, typed }: FlowView,
   decision: Decision,
 ): readonly LoginChoice[] {
   const isStuck = decision.do === 'ask' || (decision.do === 'fail' && failures.includes(decision.failure.code))
   const isRefused = page.problem !== undefined || page.fields.some(({ is_rejected }) => is_rejected)
   const isOfChoice = page.state === 'choice' || (page.state === 'form' && !isAttended)
-  if (!means || !isStuck || isRefused || !isOfChoice) return []
+  if (!storedLogin || !isStuck || isRefused || !isOfChoice) return []
   return page.choices.filter((choice) => {
     if (typed.includes(choiceMark(page, choice))) return false
     if (choice.kind === 'account') return true
     if (choice.kind !== 'method' && choice.kind !== 'mfa') return false
-    return methods.includes(choice.mfa_type) || (choice.mfa_type === 'totp' && means.totp !== undefined)
+    return methods.includes(choice.mfa_type) || (choice.mfa_type === 'totp' && storedLogin.totp !== undefined)
   })
 }
 
 /** Contains no values: the model learns which values exist and where the page shows one. */
-export function messagesOf({ page, means, inputs, choices }: LoginQuestion): readonly ModelMessage[] {
-  const clean = cleaner([...(means?.values ?? []), ...inputs])
+export function messagesOf({ page, storedLogin, inputs, choices }: LoginQuestion): readonly ModelMessage[] {
+  const clean = cleaner([...(storedLogin?.values ?? []), ...inputs])
   const shown = {
     page: { address: clean(addressOf(page.url)), title: clean(page.title), state: page.state },
     fields: page.fields.map(({ label, purpose, required }) => ({ label: clean(label), purpose, required })),
@@ -103,7 +103,7 @@ export function messagesOf({ page, means, inputs, choices }: LoginQuestion): rea
       label: clean(label),
       ...(description !== undefined && { description: clean(description) }),
     })),
-    stored: [...(means?.values.keys() ?? []), ...(means?.totp ? ['one-time code'] : [])],
+    stored: [...(storedLogin?.values.keys() ?? []), ...(storedLogin?.totp ? ['one-time code'] : [])],
   }
   return [
     { role: 'system', content: instructions },

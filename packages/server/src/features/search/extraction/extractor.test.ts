@@ -43,7 +43,7 @@ test('a malformed PDF only fails itself', async () => {
   assert.equal((await read(Buffer.alloc(100_000, 7), 'application/pdf')).outcome, 'failed')
 })
 
-test('the process that reads can neither write files nor start programs', async () => {
+test('the extraction process can neither write files nor start programs', async () => {
   await read(`<html><body><p>${sentence}</p>`)
   const processes = extractionProcesses()
   assert.ok(processes.length > 0)

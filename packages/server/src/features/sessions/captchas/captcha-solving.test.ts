@@ -52,7 +52,7 @@ async function outcomeOf(session: Browser, taskId: string): Promise<CaptchaOutco
   throw new Error('the agent got no answer')
 }
 
-test('the service is told of a challenge, and the agent gets its token', async () => {
+test('the service receives a captcha, and the agent gets its token', async () => {
   const session = await stealthy()
   const taskId = find(session)
 
@@ -67,7 +67,7 @@ test('the service is told of a challenge, and the agent gets its token', async (
   })
 })
 
-test('what a service may answer', async () => {
+test('accepts the documented responses of the service', async () => {
   const session = await stealthy()
   const failure = (error_code: string) => ({ status: 'failure', error_code })
   const answers: readonly (readonly [string, RequestListener, object])[] = [
@@ -103,7 +103,7 @@ test('what a service may answer', async () => {
   }
 })
 
-test('a session has four challenges solved at once, and sixty in an hour', async () => {
+test('a session has four captchas solved at a time, and sixty in an hour', async () => {
   const session = await stealthy()
   const waiting: (() => void)[] = []
   answer = (_request, response) => void waiting.push(() => response.end('{"token":"t"}'))
@@ -134,7 +134,7 @@ test('a session has four challenges solved at once, and sixty in an hour', async
   assert.deepEqual(last(), { status: 'solved', token: 't' })
 })
 
-test('the end of a session ends what is asked for it', async () => {
+test('the end of a session aborts the requests to the service', async () => {
   const session = await stealthy()
   const cut = Promise.withResolvers<void>()
   const begun = Promise.withResolvers<void>()
@@ -150,7 +150,7 @@ test('the end of a session ends what is asked for it', async () => {
   await cut.promise
 })
 
-test('sessions without stealth have no solver, and their records say so', async () => {
+test('sessions without stealth have no captcha solver, as their records show', async () => {
   const plain = await project.session({ headless: true })
 
   assert.equal(plain.captcha_solver, undefined)

@@ -3,7 +3,7 @@ import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { Insertable } from 'kysely'
 import type { SessionTable } from '../../../database/tables.ts'
 import type { LimitService } from '../../limits/limit-service.ts'
-import { type LeavesBy, leavesByDefault } from '../machines/session-egress.ts'
+import { type EgressColumns, hasDefaultEgress } from '../machines/session-egress.ts'
 import type { SessionMachines } from '../machines/session-machines.ts'
 import { viewportOf } from '../machines/session-viewport.ts'
 import type { Session } from '../records/session.ts'
@@ -26,7 +26,7 @@ interface ReadyMachinesOptions {
 interface ReadyClaim {
   readonly row: Insertable<SessionTable>
   readonly kind: ReserveKind
-  readonly egress: LeavesBy
+  readonly egress: EgressColumns
 }
 
 interface ReadySession {
@@ -55,7 +55,7 @@ export class ReadyMachines {
     const { id, project_id, stealth, created_at: createdAt } = row
     const { machine, awake } = claimed
     machines.adopt(id, machine, { gpu: false, createdAt: createdAt as Date, begin: afterFirstMoments(awake) })
-    const leavesAsItIs = leavesByDefault(egress)
+    const leavesAsItIs = hasDefaultEgress(egress)
     const prepared = Promise.all([
       awake,
       leavesAsItIs || machines.openRoute({ id, project_id, stealth, ...egress, state: 'active' }),
@@ -63,7 +63,7 @@ export class ReadyMachines {
     prepared.catch(() => {}) // Awaited when there is a session.
     const usable = { ...row, state: 'active' as const, idle_since: createdAt as Date }
     const session = await reserve
-      .claimFor(claimed, usable, limits.takesPlace(project_id))
+      .claimFor(claimed, usable, limits.takesSlot(project_id))
       .catch(async (error: unknown) => {
         await this.#putBack(id, claimed, prepared)
         throw error
@@ -85,7 +85,7 @@ export class ReadyMachines {
 
   async #putBack(id: Session['id'], claimed: ChosenMachine, prepared: Promise<unknown>): Promise<void> {
     const { machines, reserve } = this.#options
-    await machines.letGo(id)
+    await machines.detach(id)
     await prepared.catch(() => {})
     await reserve.putBack(claimed)
   }

@@ -39,7 +39,7 @@ interface SessionCreatorOptions {
 }
 
 /** How the new session is counted and stored. */
-export interface SessionPlace {
+export interface SessionSlot {
   /** Takes a slot for the session and inserts its row, both or neither. */
   readonly take: (write: (database: Database) => Promise<Session>) => Promise<Session>
   /** Additional columns of the row. */
@@ -52,7 +52,7 @@ interface CreateOptions {
   readonly projectId: ProjectId
   readonly request: SessionRequest
   readonly signal: AbortSignal
-  readonly place?: SessionPlace | undefined
+  readonly place?: SessionSlot | undefined
 }
 
 interface CreatedSession {
@@ -82,7 +82,7 @@ export class SessionCreator {
     projectId: ProjectId,
     request: SessionRequest,
     signal: AbortSignal,
-    place?: SessionPlace,
+    place?: SessionSlot,
   ): Promise<Session> {
     const { events } = this.#options
     const startedAt = performance.now()
@@ -152,13 +152,13 @@ export class SessionCreator {
   }
 
   /** One of the session slots of the project. */
-  #placeOf(projectId: ProjectId): SessionPlace {
+  #placeOf(projectId: ProjectId): SessionSlot {
     const { limits } = this.#options
-    return { take: (write) => limits.takePlace(projectId, write), columnsFor: () => ({}), state: 'active' }
+    return { take: (write) => limits.takeSlot(projectId, write), columnsFor: () => ({}), state: 'active' }
   }
 
   async #allocate(
-    place: SessionPlace | undefined,
+    place: SessionSlot | undefined,
     row: Insertable<SessionTable>,
     kind: ReserveKind | ReserveMiss,
   ): Promise<{ readonly session: Session; readonly claimed: ChosenMachine | undefined }> {
@@ -166,8 +166,8 @@ export class SessionCreator {
     const chosen = isKind(kind) ? reserve.choose(kind) : undefined
     const write = async () => {
       // One statement instead of a transaction. If it finds no machine or no slot, the transaction finds out which.
-      const written = place === undefined ? await this.#takeOrdinaryPlace(row, chosen) : undefined
-      return written ?? this.#takePlace(place ?? this.#placeOf(row.project_id), row, chosen)
+      const written = place === undefined ? await this.#takeOrdinarySlot(row, chosen) : undefined
+      return written ?? this.#takeSlot(place ?? this.#placeOf(row.project_id), row, chosen)
     }
     const session = await write().catch(async (error: unknown) => {
       if (chosen) await reserve.putBack(chosen)
@@ -180,14 +180,14 @@ export class SessionCreator {
     return { session, claimed }
   }
 
-  #takeOrdinaryPlace(row: Insertable<SessionTable>, chosen: ChosenMachine | undefined): Promise<Session | undefined> {
+  #takeOrdinarySlot(row: Insertable<SessionTable>, chosen: ChosenMachine | undefined): Promise<Session | undefined> {
     const { limits, reserve, store } = this.#options
-    const takesPlace = limits.takesPlace(row.project_id)
-    return chosen ? reserve.claimFor(chosen, row, takesPlace) : store.insertInPlace(row, takesPlace)
+    const takesSlot = limits.takesSlot(row.project_id)
+    return chosen ? reserve.claimFor(chosen, row, takesSlot) : store.insertInPlace(row, takesSlot)
   }
 
-  #takePlace(
-    { take, columnsFor }: SessionPlace,
+  #takeSlot(
+    { take, columnsFor }: SessionSlot,
     row: Insertable<SessionTable>,
     chosen: ChosenMachine | undefined,
   ): Promise<Session> {
@@ -206,13 +206,9 @@ export class SessionCreator {
   }
 
   /** Undefined if the session was deleted before. */
-  async #activate(
-    session: Session,
-    idleSince: Date | null,
-    state: SessionPlace['state'],
-  ): Promise<Session | undefined> {
+  async #activate(session: Session, idleSince: Date | null, state: SessionSlot['state']): Promise<Session | undefined> {
     const { egress, store, events } = this.#options
-    await egress.takeUpRoutes(session)
+    await egress.activateRoutes(session)
     const active = await store.activate(session.id, idleSince, state)
     events.emit('sessionChanged', session.project_id, session.id)
     return active

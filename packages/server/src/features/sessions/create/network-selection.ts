@@ -1,5 +1,4 @@
 import type { BrowserNetworkConfig } from '@berth/contract/browsers/network-config.ts'
-import type { ProjectId } from '@berth/contract/common/ids.ts'
 import { allowedHostText, parseAllowedHost } from '@berth/contract/egress/allowed-hosts.ts'
 import { hostPatternText, parseHostPattern } from '@berth/contract/egress/host-pattern.ts'
 import { parsePrivateHost, privateHostText } from '@berth/contract/egress/private-hosts.ts'
@@ -7,13 +6,12 @@ import { BerthError } from '@berth/contract/errors.ts'
 // The public suffix list, kept up to date with its releases.
 import { getPublicSuffix } from 'tldts'
 import type { SessionNetwork } from '../../../database/tables.ts'
-import type { ProxyService } from '../../proxies/proxy-service.ts'
+import type { SelectProxy } from '../../proxies/proxy-service.ts'
 
 /** The network settings of a new session, in canonical spelling and with proxies by id. Null if there are none. */
 export async function selectNetwork(
-  projectId: ProjectId,
   network: BrowserNetworkConfig | undefined,
-  proxies: ProxyService,
+  select: SelectProxy,
 ): Promise<SessionNetwork | null> {
   const { private_hosts, proxy_routes, allowed_hosts } = network ?? {}
   if (private_hosts === undefined && proxy_routes === undefined && allowed_hosts === undefined) return null
@@ -23,7 +21,7 @@ export async function selectNetwork(
     ...(proxy_routes && {
       proxy_routes: await Promise.all(
         proxy_routes.map(async ({ hosts, proxy }, index) => {
-          const { id } = await proxies.select(projectId, proxy, `network.proxy_routes.${index}.proxy`)
+          const { id } = await select(proxy, `network.proxy_routes.${index}.proxy`)
           return { hosts: unique(hosts.map(routeHost)), proxy: { id } }
         }),
       ),

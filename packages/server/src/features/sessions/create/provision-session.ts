@@ -115,7 +115,7 @@ export class SessionProvisioner {
       return await this.#start(provisioning)
     } catch (error) {
       const lacksRoom = error instanceof BerthError && error.code === 'capacity_exhausted'
-      if (lacksRoom && (await reserve.giveWay())) return this.#start(provisioning)
+      if (lacksRoom && (await reserve.makeRoom())) return this.#start(provisioning)
       throw error
     }
   }
@@ -183,13 +183,17 @@ export class SessionProvisioner {
     signal: AbortSignal,
   ): Promise<void> {
     const { chromePolicy } = machineSpec(session, request, inputs)
-    if (Object.keys(chromePolicy).length > 0) {
+    const hasPolicies = Object.keys(chromePolicy).length > 0
+    if (hasPolicies) {
       await this.#options.driver.changePolicies(session.machine_id, (before) => ({ ...before, ...chromePolicy }))
     }
     const isAsWaiting = isReserveWindow(session.viewport) && !session.kiosk_mode && !session.stealth
-    const settings = { ...(!isAsWaiting && { ...windowFor(session), stealth: session.stealth }) }
+    const settings = {
+      ...(!isAsWaiting && { ...windowFor(session), stealth: session.stealth }),
+      ...(hasPolicies && { has_new_policies: true }),
+    }
     const launch = !inputs.profile?.hasState
-    if (launch || !isAsWaiting) await configure(machine, { ...settings, launch }, signal)
+    if (launch || !isAsWaiting || hasPolicies) await configure(machine, { ...settings, launch }, signal)
     await this.#deliver(session, inputs, machine, signal)
   }
 }

@@ -14,7 +14,7 @@ interface ErrorAnswer {
   readonly message: string
 }
 
-test('of twenty simultaneous creates with one name exactly one wins', async () => {
+test('of twenty concurrent creates with one name exactly one succeeds', async () => {
   const project = await server.project()
 
   const answers = await Promise.all(
@@ -63,7 +63,7 @@ test('a failed start is an error, and leaves neither row nor machine', async () 
   assert.equal((await project.call('POST', '/browsers', { name: 'failing' })).status, 200)
 })
 
-test('policies with which the browser does not start are refused', async () => {
+test('policies with which the browser does not start are rejected', async () => {
   const project = await server.project()
   server.host.failNextStart('Chromium ended')
 

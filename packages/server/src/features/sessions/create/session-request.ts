@@ -9,7 +9,7 @@ import type { ProxyService, ProxyTarget } from '../../proxies/proxy-service.ts'
 import type { VaultService } from '../../vaults/vault-service.ts'
 import type { SessionExtensions } from '../launch-inputs/session-extensions.ts'
 import type { SessionProfiles } from '../launch-inputs/session-profiles.ts'
-import type { LeavesBy, SessionEgress } from '../machines/session-egress.ts'
+import type { EgressColumns, SessionEgress } from '../machines/session-egress.ts'
 import { viewportOf } from '../machines/session-viewport.ts'
 import { selectProxy } from '../update/egress-change.ts'
 import { defaultMemory } from './default-memory.ts'
@@ -24,7 +24,7 @@ export type SessionRequest = BrowserRequest
 interface Selected {
   readonly inputs: LaunchInputs
   /** The egress settings of the session. */
-  readonly egress: LeavesBy
+  readonly egress: EgressColumns
   readonly vaults: Awaited<ReturnType<VaultService['link']>>
   readonly otlpDestinationId: OtlpDestinationId | null
 }
@@ -60,13 +60,10 @@ export class SessionRequests {
 
   async select(projectId: ProjectId, request: SessionRequest): Promise<Selected> {
     const { profiles, sessionExtensions } = this.#options
-    this.#refuseWhatThisHostCannotDo(request)
+    this.#requireHostSupport(request)
     const reference = request.telemetry?.export?.otlp?.destination
     const [{ egress, certificates }, extensions, profile, vaults, otlpDestinationId] = await Promise.all([
-      this.#selectEgress(projectId, request).then(async (egress) => ({
-        egress,
-        certificates: await this.#options.egress.certificates({ project_id: projectId, ...egress }),
-      })),
+      this.#selectEgress(projectId, request),
       sessionExtensions.choose(projectId, request.extensions),
       request.profile ? profiles.refer(projectId, request.profile) : undefined,
       this.#options.vaults.link(projectId, request.vaults),
@@ -113,7 +110,7 @@ export class SessionRequests {
     }
   }
 
-  #refuseWhatThisHostCannotDo({ headless, gpu, memory, region, telemetry }: SessionRequest): void {
+  #requireHostSupport({ headless, gpu, memory, region, telemetry }: SessionRequest): void {
     const refuse = (field: string, reason: string) => {
       throw new BerthError('field_not_supported', { field, reason })
     }
@@ -134,16 +131,27 @@ export class SessionRequests {
     }
   }
 
-  /** The proxies of the session. */
-  async #selectEgress(projectId: ProjectId, request: SessionRequest): Promise<LeavesBy> {
-    const { proxies } = this.#options
+  /** The proxies of the session, and those of their certificates that its browser needs. */
+  async #selectEgress(
+    projectId: ProjectId,
+    request: SessionRequest,
+  ): Promise<{ readonly egress: EgressColumns; readonly certificates: readonly string[] }> {
     const byDefault: SelectedProxy = { mode: 'default' }
-    const select = (target: ProxyTarget, field: string) => proxies.select(projectId, target, field)
+    let hasCaBundle = false
+    const select = async (target: ProxyTarget, field: string) => {
+      const selected = await this.#options.proxies.select(projectId, target, field)
+      hasCaBundle ||= selected.hasCaBundle
+      return selected
+    }
     const [proxy, network] = await Promise.all([
       selectProxy(request, byDefault, select),
-      selectNetwork(projectId, request.network, proxies),
+      selectNetwork(request.network, select),
     ])
-    return { proxy: proxy ?? byDefault, network }
+    const egress = { proxy: proxy ?? byDefault, network }
+    const certificates = hasCaBundle
+      ? await this.#options.egress.certificates({ project_id: projectId, ...egress })
+      : []
+    return { egress, certificates }
   }
 }
 

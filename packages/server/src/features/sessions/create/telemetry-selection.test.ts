@@ -18,7 +18,7 @@ test('captures the operational categories when capture is enabled', () => {
   assert.deepEqual(captured({ enabled: true }), [...operationalCategories])
 })
 
-test('layers categories on the default set, with and without enabled', () => {
+test('merges categories into the default set, with and without enabled', () => {
   const expected = ['control', 'connection', 'system', 'console']
   const browser = { console: { enabled: true }, captcha: { enabled: false } }
 
@@ -33,7 +33,7 @@ test('captures nothing when every operational category is off and no other is on
   assert.deepEqual(captured({ browser: { ...browser, page: { enabled: true } } }), ['page'])
 })
 
-test('keeps the excluded CDP methods apart from whether control is captured', () => {
+test('keeps the excluded CDP methods independent of whether control is captured', () => {
   const cdp = { excluded_methods: ['Input.dispatchMouseEvent' as const] }
 
   const on = selectTelemetry({ browser: { control: { cdp } } })

@@ -47,7 +47,7 @@ const get = (project: TestProject, id: string, name: string, headers: Record<str
 
 const bytesOf = async (response: Response) => Buffer.from(await response.arrayBuffer())
 
-test('finished downloads are listed and read while the session lives, and afterwards if they were to be kept', async () => {
+test('finished downloads are listed and read while the session is active, and afterwards if they are kept', async () => {
   const content = randomBytes(9 * mebibyte)
   const files = {
     'a ü.bin': { content },
@@ -121,7 +121,7 @@ test('files beyond the limit of a session are not kept, and leave nothing behind
   assert.deepEqual(used.toSorted(), names.toSorted())
 })
 
-test('a name is a file of the download folder, and no path', async () => {
+test('a name is a file of the download folder, and never a path', async () => {
   const { project, id } = await sessionWith({})
   for (const [name, status] of [
     ['nothing', 404],

@@ -72,7 +72,7 @@ function listen(agent: FakeAgent, answer: { status: number; body?: object } = { 
 
 const agentOf = (session: { session_id: string }) => server.host.agentOf(session.session_id as SessionId)
 
-test('a session starts with the extensions that it names, and with the policies that they need', async () => {
+test('a session starts with the requested extensions, and with the policies that they need', async () => {
   const project = await server.project()
   const stored = await store(project, plain, 'stored')
   const unnamed = (await post(project, '/extensions', loadingOne(policyZip()))).body as Extension
@@ -183,7 +183,7 @@ for (const [what, form, reason] of [
   [
     'a policy whose extension is none',
     loading({ x: zip(policyMembers[0] as never, policyMembers[1] as never, { name: 'it.crx', content: 'x' }) }),
-    /no packed extension/,
+    /not a packed extension/,
   ],
 ] as [string, FormData, RegExp][]) {
   test(`refuses to load ${what}`, async () => {
@@ -205,7 +205,7 @@ function only(parts: Readonly<Record<string, string | Blob>>): FormData {
   return form
 }
 
-test('two of one name in one request are refused', async () => {
+test('two with one name in one request are rejected', async () => {
   const project = await server.project()
   const session = await project.session()
   const form = loading({ same: plain, other: plain })
@@ -216,7 +216,7 @@ test('two of one name in one request are refused', async () => {
   assert.deepEqual([status, body.message], [400, 'extensions[1].name: same must be given once.'])
 })
 
-test('an unknown or foreign session does not load extensions', async () => {
+test('extensions are not loaded into an unknown or foreign session', async () => {
   const [owner, other] = [await server.project(), await server.project()]
   const session = await owner.session()
 
@@ -224,7 +224,7 @@ test('an unknown or foreign session does not load extensions', async () => {
   assert.equal((await post(owner, '/browsers/unknown/extensions', loading({ x: plain }))).status, 404)
 })
 
-test('a malformed response or the end of the agent is not a 500', async () => {
+test('a malformed response or an agent that disconnects is not a 500', async () => {
   const project = await server.project()
   const session = await project.session()
   const path = `/browsers/${session.session_id}/extensions`

@@ -1,8 +1,8 @@
+import { createReadStream } from 'node:fs'
 import { policyExtensionPort } from '@berth/contract/agent/agent-protocol.ts'
 import type { ProjectId } from '@berth/contract/common/ids.ts'
 import type { ExtensionReference } from '@berth/contract/extensions/extension.ts'
 import { sendExtensions } from '../../../agent-link/transfers/send-extensions.ts'
-import type { TemporaryFolders } from '../../../blobs/temporary-folders.ts'
 import type { ChromePolicies, Driver, ReachableMachine } from '../../../drivers/driver.ts'
 import { checkExtension, type ExtensionService, type StoredExtension } from '../../extensions/extension-service.ts'
 import type { SessionMachines } from '../machines/session-machines.ts'
@@ -13,7 +13,6 @@ interface SessionExtensionsOptions {
   readonly machines: SessionMachines
   readonly driver: Driver
   readonly extensions: ExtensionService
-  readonly temporaryFolders: TemporaryFolders
 }
 
 /** Covers unpacking, a launch, and the installation of an extension by policy. */
@@ -39,13 +38,12 @@ export class SessionExtensions {
 
   /** Sends them to an agent that waits for them. Resolves when its browser has loaded them. */
   async give(machine: ReachableMachine, chosen: readonly StoredExtension[], signal: AbortSignal): Promise<void> {
-    await using folder = await this.#options.temporaryFolders.make()
-    const files = []
-    for (const extension of chosen) {
-      const path = await this.#options.extensions.unseal(extension, folder.path)
-      files.push({ name: extension.name ?? extension.id, path })
-    }
-    await sendExtensions(machine, files, signal)
+    const { extensions } = this.#options
+    const sent = chosen.map((extension) => ({
+      name: extension.name ?? extension.id,
+      open: () => extensions.open(extension),
+    }))
+    await sendExtensions(machine, sent, signal)
   }
 
   /** Loads uploaded extensions into the running browser: all or none. */
@@ -58,10 +56,11 @@ export class SessionExtensions {
     }
     const machine = machines.get(id)
     const limit = AbortSignal.any([signal, AbortSignal.timeout(loadLimitMilliseconds)])
-    if (policyIds.length === 0) return sendExtensions(machine, uploads, limit)
+    const sent = uploads.map(({ name, path }) => ({ name, open: async () => createReadStream(path) }))
+    if (policyIds.length === 0) return sendExtensions(machine, sent, limit)
     const before = await driver.changePolicies(machine.id, (policies) => withForced(policies, policyIds))
     try {
-      await sendExtensions(machine, uploads, limit)
+      await sendExtensions(machine, sent, limit)
     } catch (error) {
       const forcedBefore = (before[forcelist] ?? []) as readonly string[]
       const added = entriesOf(policyIds).filter((entry) => !forcedBefore.includes(entry))

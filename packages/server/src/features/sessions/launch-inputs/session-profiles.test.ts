@@ -56,7 +56,7 @@ async function blobs(): Promise<readonly string[]> {
   return (await Array.fromAsync(names)).toSorted()
 }
 
-test('a session starts with the state that another has saved', async () => {
+test('a session starts with the state that another one has saved', async () => {
   const project = await server.project()
   const profile = await newProfile(project, 'ann')
 
@@ -102,7 +102,7 @@ test('stored states are encrypted', async () => {
   assert.doesNotMatch(Buffer.concat(stored as Buffer[]).toString('latin1'), /secret/)
 })
 
-test('a session names an existing profile by exactly one of id and name', async () => {
+test('a session refers to an existing profile by exactly one of id and name', async () => {
   const project = await server.project()
   const { id } = await newProfile(project, 'ann')
   const { session_id } = await project.session()
@@ -294,7 +294,7 @@ test('a state that is replaced while it is read is read completely', async () =>
   assert.equal(await download(project, 'read'), 'new')
 })
 
-test('an unusable state is refused, and nothing is left of the session', async () => {
+test('an unusable state is rejected, and nothing is left of the session', async () => {
   const project = await server.project()
   const { id } = await savedProfile(project, 'broken', 'no archive at all')
   server.host.refusesProfiles = true
@@ -382,7 +382,7 @@ test('sessions are found by the id and the name of their profile', async () => {
   assert.deepEqual(await found('nothing'), [])
 })
 
-test('sessions that continue after a stop of the server are saved at their end', async () => {
+test('the profiles of sessions that survive a server stop are saved at their end', async () => {
   const project = await server.project()
   await savedProfile(project, 'outlived', 'the state before')
   const session = await using(project, 'outlived')

@@ -77,7 +77,7 @@ export class SessionRecovery {
       case 'active':
       case 'idle':
       case 'returning':
-        if (!hasMachine || !(await this.#takeUp(session))) await terminator.end(session.id, 'machine_ended')
+        if (!hasMachine || !(await this.#adoptRunning(session))) await terminator.end(session.id, 'machine_ended')
         return
       case 'starting':
         await machines.stop(session)
@@ -92,7 +92,7 @@ export class SessionRecovery {
   }
 
   /** Returns whether there was a machine to adopt. */
-  async #takeUp(session: UnfinishedSession): Promise<boolean> {
+  async #adoptRunning(session: UnfinishedSession): Promise<boolean> {
     const { driver, machines } = this.#options
     // The reaper ends sessions that have no machine here.
     using _expected = machines.expect(session.id)

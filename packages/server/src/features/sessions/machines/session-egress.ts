@@ -16,13 +16,13 @@ interface SessionEgressOptions {
 }
 
 /** The columns of a session that determine its route and can change while it runs. */
-export type LeavesBy = Pick<Session, 'proxy' | 'network'>
+export type EgressColumns = Pick<Session, 'proxy' | 'network'>
 
 /** The columns of a session that determine its route. */
 export type EgressSubject = Pick<Session, 'id' | 'project_id' | 'stealth' | 'proxy' | 'network' | 'state'>
 
 /** Whether the session has the default route. */
-export function leavesByDefault({ proxy, network }: LeavesBy): boolean {
+export function hasDefaultEgress({ proxy, network }: EgressColumns): boolean {
   return network === null && 'mode' in proxy && proxy.mode === 'default'
 }
 
@@ -63,7 +63,7 @@ export class SessionEgress {
   }
 
   /** Changes the proxy or the permitted hosts of a running session. */
-  async change(session: Session, changed: Partial<LeavesBy>): Promise<void> {
+  async change(session: Session, changed: Partial<EgressColumns>): Promise<void> {
     const settings = await this.settingsOf({ ...session, ...changed })
     await this.#options.egress.setSettings(session.machine_id, settings)
   }
@@ -72,7 +72,7 @@ export class SessionEgress {
    * Activates the routes of a new session, as the last step of its creation: until then, everything uses the top-level
    * proxy, including connections of its start page that are still open.
    */
-  async takeUpRoutes(session: Session): Promise<void> {
+  async activateRoutes(session: Session): Promise<void> {
     if (!session.network?.proxy_routes?.length) return
     const settings = await this.settingsOf({ ...session, state: 'active' })
     const afterRequestTo = routedStart(session.start_url, session.network)

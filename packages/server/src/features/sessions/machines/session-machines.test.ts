@@ -22,7 +22,7 @@ test('a session has a machine with its own id, and egress knows its session', as
   assert.ok(!server.egress.routes.has(machine_id))
 })
 
-test('of two sessions that name one machine, the database admits one', async () => {
+test('of two sessions with one machine, the database accepts one', async () => {
   const project = await server.project()
   const [one, other] = [await project.session(), await project.session()]
   const { machine_id } = await server.row(one.session_id)
@@ -84,7 +84,7 @@ for (const [moment, leave] of Object.entries(leftovers)) {
   })
 }
 
-test('a session of a killed server is adopted with its machine, also by a new egress', async () => {
+test('a session of a killed server is adopted with its machine, also with a new egress process', async () => {
   const project = await server.project()
   const { session_id } = await project.session()
   const { machine_id } = await server.row(session_id)
@@ -118,7 +118,7 @@ test('a session whose route cannot be closed stops its machine, and ends later',
   }
 })
 
-test('sessions start and end while egress hangs in the end of another', async () => {
+test('sessions start and end while egress hangs at the end of another session', async () => {
   const project = await server.project()
   const [hung, other] = [await project.session(), await project.session()]
   const { machine_id } = await server.row(hung.session_id)
@@ -134,7 +134,7 @@ test('sessions start and end while egress hangs in the end of another', async ()
   assert.equal((await ending).status, 204)
 })
 
-test('a session fails to start when egress does not serve it, and leaves nothing', async () => {
+test('a session fails to start when egress rejects its route, and leaves nothing', async () => {
   const project = await server.project()
   const before = await server.host.remains()
   server.egress.onOpen = async () => {

@@ -315,7 +315,7 @@ export class SessionMachines {
   }
 
   /** Sends a command without waking the session. It does not count as activity. */
-  async commandAside<Body extends z.ZodType, Reply extends z.ZodType>(
+  async commandPassively<Body extends z.ZodType, Reply extends z.ZodType>(
     id: SessionId,
     endpoint: Endpoint<z.ZodType, z.ZodType, Body, Reply>,
     body: z.input<Body>,
@@ -323,7 +323,7 @@ export class SessionMachines {
   ): Promise<z.output<Reply>> {
     const live = this.#live.get(id)
     if (!live) throw new BerthError('session_unreachable')
-    return commandAgent(live.machine.aside, endpoint, body, options)
+    return commandAgent(live.machine.passive, endpoint, body, options)
   }
 
   /** Closes the connections of its CDP clients. A frozen session has none. */
@@ -336,11 +336,11 @@ export class SessionMachines {
     const live = this.#live.get(id)
     if (!live) return
     this.#handedOver.set(id, live.machine)
-    await this.letGo(id)
+    await this.detach(id)
   }
 
   /** Detaches from the machine of a session whose create fails. The machine keeps running. */
-  async letGo(id: SessionId): Promise<void> {
+  async detach(id: SessionId): Promise<void> {
     const live = this.#live.get(id)
     this.#live.delete(id)
     live?.watch.close()

@@ -4,7 +4,7 @@ import type { Driver, EgressSocket, Machine, ReachableMachine } from '../../../d
 
 interface StandbyMachineOptions {
   readonly machine: Machine
-  readonly driver: Pick<Driver, 'freeze' | 'thaw' | 'giveBackMemory'>
+  readonly driver: Pick<Driver, 'freeze' | 'thaw' | 'reclaimMemory'>
   /** The time without use after which it is frozen. When absent, it is never frozen. */
   readonly afterMilliseconds: number | undefined
   /** Whether an earlier server froze it. */
@@ -27,7 +27,7 @@ const memoryMilliseconds = 60_000
  * frozen → awake     somebody requests a connection, which waits until the machine runs
  *
  * This class opens every connection to the agent, and an open connection counts as use. Exceptions are the connections
- * with which the server follows the agent, and those of `aside`. The agent reports activity without a connection, such as
+ * with which the server follows the agent, and those of `passive`. The agent reports activity without a connection, such as
  * a process that a caller has started.
  */
 export class StandbyMachine implements Machine {
@@ -58,7 +58,7 @@ export class StandbyMachine implements Machine {
     this.ended = machine.ended
     this.awake = this.#begin.promise
     this.#isFrozen = isFrozen
-    if (isFrozen) this.#giveBackMemoryLater()
+    if (isFrozen) this.#reclaimMemoryLater()
     else this.#begin.resolve()
   }
 
@@ -66,7 +66,7 @@ export class StandbyMachine implements Machine {
    * Connections that do not count as use: they neither wake the machine nor keep it awake, and it may be frozen while
    * they are open.
    */
-  readonly aside: ReachableMachine = {
+  readonly passive: ReachableMachine = {
     connect: async () => {
       if (this.#isFrozen || this.#freezing) throw new Error('the machine is frozen')
       return this.#options.machine.connect()
@@ -172,7 +172,7 @@ export class StandbyMachine implements Machine {
       await driver.freeze(this.id)
       this.#isFrozen = true
       onChange(true)
-      if (!this.#isClosed) this.#giveBackMemoryLater()
+      if (!this.#isClosed) this.#reclaimMemoryLater()
     } catch (error) {
       // A partially frozen machine would not respond.
       await driver.thaw(this.id).catch(() => {})
@@ -180,10 +180,10 @@ export class StandbyMachine implements Machine {
     }
   }
 
-  #giveBackMemoryLater(): void {
+  #reclaimMemoryLater(): void {
     const { driver, onMemoryReturned, onFailure } = this.#options
     this.#memoryTimer = setTimeout(() => {
-      driver.giveBackMemory(this.id).then(onMemoryReturned, (error: Error) => {
+      driver.reclaimMemory(this.id).then(onMemoryReturned, (error: Error) => {
         // It may have been removed meanwhile.
         if (!this.#isClosed) onFailure(error)
       })

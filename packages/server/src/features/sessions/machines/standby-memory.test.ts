@@ -18,7 +18,7 @@ function frozenMachine() {
     driver: {
       freeze: async () => void asked.push('freeze'),
       thaw: async () => void asked.push('thaw'),
-      giveBackMemory: async () => asked.push('give back memory'),
+      reclaimMemory: async () => asked.push('give back memory'),
     },
     afterMilliseconds: 5_000,
     isFrozen: true,
@@ -30,7 +30,7 @@ function frozenMachine() {
   return { standby, asked, returned }
 }
 
-test('a machine that is frozen for a minute gives its memory back, once', async (context) => {
+test('the memory of a machine that is frozen for a minute is reclaimed, once', async (context) => {
   mock.timers.enable({ apis: ['setTimeout'] })
   context.after(() => mock.timers.reset())
   const { asked, returned } = frozenMachine()

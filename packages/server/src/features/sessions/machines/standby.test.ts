@@ -55,7 +55,7 @@ async function staysAwake(session: Browser): Promise<void> {
   assert.equal(agentOf(session).isFrozen, false)
 }
 
-test('a session without activity is frozen, and what reads its record leaves it so', async () => {
+test('an idle session is frozen, and reading its record does not wake it', async () => {
   const project = await server.project()
   const { session_id } = await frozenSession(project, { headless: true, name: 'sleeper' })
 
@@ -91,7 +91,7 @@ const awakening: Readonly<Record<string, (project: TestProject, session: Browser
 }
 
 for (const [what, ask] of Object.entries(awakening)) {
-  test(`${what} wakes a frozen session before it is passed on, and the session is frozen again`, async () => {
+  test(`${what} wakes a frozen session before it is forwarded, and the session is frozen again`, async () => {
     const project = await server.project()
     const session = await frozenSession(project)
 
@@ -105,7 +105,7 @@ for (const [what, ask] of Object.entries(awakening)) {
   })
 }
 
-test('many requests at once wake a session once, and each is answered', async () => {
+test('many concurrent requests wake a session once, and each gets a response', async () => {
   const project = await server.project()
   const { session_id } = await frozenSession(project)
 
@@ -119,7 +119,7 @@ test('many requests at once wake a session once, and each is answered', async ()
   )
 })
 
-test('a session is not frozen while its agent tells of activity', async () => {
+test('a session is not frozen while its agent reports activity', async () => {
   const project = await server.project()
 
   const session = await project.session()
@@ -144,7 +144,7 @@ test('a session is not frozen while a client is connected', async () => {
   await until(async () => agentOf(session).isFrozen)
 })
 
-test('a picture of a session is no use: it is frozen meanwhile, and one that is frozen stays so', async () => {
+test('taking a thumbnail does not count as activity, and does not wake a frozen session', async () => {
   const project = await server.project()
   const session = await project.session()
   const agent = agentOf(session)
@@ -152,7 +152,7 @@ test('a picture of a session is no use: it is frozen meanwhile, and one that is 
   const leaving = new AbortController()
   agent.beforeThumbnail = () => new Promise(() => asked.resolve())
   const take = (options: object) =>
-    server.services.machines.commandAside(session.session_id as SessionId, takeThumbnail, {}, options)
+    server.services.machines.commandPassively(session.session_id as SessionId, takeThumbnail, {}, options)
   const picture = assert.rejects(take({ limitMilliseconds: 600_000, signal: leaving.signal }))
   await asked.promise
 
@@ -194,7 +194,7 @@ test('the uptime counts only the time awake, before and after the session has en
   assert.deepEqual([frozen, awake, await uptimeOf()], [0, 20_000, 20_000])
 })
 
-test('the timeout counts from the begin of the standby, and anew after a use', async () => {
+test('the timeout counts from the start of the standby, and starts again after activity', async () => {
   const project = await server.project()
   const session = await frozenSession(project, { headless: true, timeout_seconds: 60 })
   const isThere = async () => {
@@ -214,7 +214,7 @@ test('the timeout counts from the begin of the standby, and anew after a use', a
   assert.equal(await isThere(), false)
 })
 
-test('after a crash of the server a frozen session is taken up frozen, and answers', async () => {
+test('after a crash of the server a frozen session is adopted frozen, and responds', async () => {
   const project = await server.project()
   const session = await frozenSession(project)
   const agent = agentOf(session)
@@ -244,7 +244,7 @@ const unrecorded: Readonly<Record<string, (session: Browser) => Promise<void>>> 
 }
 
 for (const [moment, interrupt] of Object.entries(unrecorded)) {
-  test(`when the server is killed ${moment}, the next one records what is`, async () => {
+  test(`when the server is killed ${moment}, the next one records the actual state`, async () => {
     const project = await server.project()
     const session = await project.session()
     const agent = agentOf(session)
@@ -259,7 +259,7 @@ for (const [moment, interrupt] of Object.entries(unrecorded)) {
   })
 }
 
-test('a frozen session is deleted, and its profile is saved before', async () => {
+test('a frozen session can be deleted, after its profile is saved', async () => {
   const project = await server.project()
   await project.call('POST', '/profiles', { name: 'kept' })
   const profile = { name: 'kept', save_changes: true }
@@ -273,7 +273,7 @@ test('a frozen session is deleted, and its profile is saved before', async () =>
   assert.deepEqual(agentOf(next).loaded, [{ state: 'the state of the fake browser', tabs: 'restore' }])
 })
 
-test('a session that is deleted while it is being frozen is frozen first, so that it can be ended', async () => {
+test('a session that is deleted during a freeze is frozen first, so that it can be stopped', async () => {
   const project = await server.project()
   const hang = Promise.withResolvers<void>()
   const freezing = Promise.withResolvers<void>()
@@ -305,11 +305,13 @@ test('a session that cannot be frozen stays usable', async () => {
   const session = await idleSession(project)
   await failed.promise
   server.host.onFreeze = async () => {}
+  use(session)
 
   const answer = await project.call('POST', `/browsers/${session.session_id}/computer/get_mouse_position`)
 
   assert.equal(answer.status, 200)
   assert.equal(await isAwake(session), true)
+  leave(session)
   await until(async () => agentOf(session).isFrozen)
 })
 

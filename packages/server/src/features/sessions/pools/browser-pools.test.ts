@@ -56,7 +56,7 @@ async function leased(owner: TestProject, pool: BrowserPool, body: object = {}):
 const release = (owner: TestProject, { id }: BrowserPool, { session_id }: Browser, reuse?: boolean) =>
   owner.call<Failure>('POST', `/browser_pools/${id}/release`, { session_id, ...(reuse !== undefined && { reuse }) })
 
-test('a pool tells its configuration with the defaults, and is found by id and by name', async () => {
+test('a pool returns its configuration with the defaults, and is found by id and by name', async () => {
   const owner = await server.project()
 
   const { status, body: created } = await owner.call<BrowserPool>('POST', '/browser_pools', { size: 2, name: 'two' })
@@ -124,7 +124,7 @@ const refusals: Readonly<Record<string, readonly [body: object, field: string]>>
   'another region': [{ size: 1, region: 'eu-west' }, 'region'],
 }
 for (const [what, [body, field]] of Object.entries(refusals)) {
-  test(`a pool with ${what} is refused`, async () => {
+  test(`a pool with ${what} is rejected`, async () => {
     const owner = await server.project()
 
     const { status, body: failure } = await owner.call<Failure>('POST', '/browser_pools', body)
@@ -135,7 +135,7 @@ for (const [what, [body, field]] of Object.entries(refusals)) {
   })
 }
 
-test('a pool that names a profile, proxy or extension that is not there is refused', async () => {
+test('a pool with an unknown profile, proxy or extension is rejected', async () => {
   const owner = await server.project()
   const named = { profile: { name: 'none' }, proxy_id: 'none', extensions: [{ name: 'none' }] }
 
@@ -156,7 +156,7 @@ test('of many creates with one name one succeeds, and the name is free after the
   assert.equal((await create()).status, 201)
 })
 
-test('a pool takes as many places as it is large, filled or not, leased or not', async () => {
+test('a pool occupies as many slots as its size, filled or not, leased or not', async () => {
   const owner = await server.project()
   await owner.call('PATCH', '/org/projects/Default/limits', { max_concurrent_sessions: 3 })
   const pool = await fullPool(owner, { size: 2 })
@@ -175,7 +175,7 @@ test('a pool takes as many places as it is large, filled or not, leased or not',
   assert.equal((await owner.call('POST', '/browsers', { headless: true })).status, 200)
 })
 
-test('browsers that nobody has leased are in no list and at no path, alive or ended', async () => {
+test('unleased browsers are in no list and at no path, running or ended', async () => {
   const owner = await server.project()
   const pool = await fullPool(owner)
   const row = await server.database
@@ -192,7 +192,7 @@ test('browsers that nobody has leased are in no list and at no path, alive or en
   assert.deepEqual([await list(), await find('GET')], [[], 404])
 })
 
-test('a leased browser is a session of its caller, with the pool and what holds for the lease', async () => {
+test('a leased browser is a session of its caller, with the pool and the settings of the lease', async () => {
   const owner = await server.project()
   const pool = await fullPool(owner, { name: 'warm', timeout_seconds: 77, viewport: { width: 800, height: 600 } })
 
@@ -209,7 +209,7 @@ test('a leased browser is a session of its caller, with the pool and what holds 
   assert.deepEqual(await counts(owner, pool), { available: 0, acquired: 1 })
 })
 
-test('a browser that is released to be used again has nothing of the lease, and its URLs are dead', async () => {
+test('a browser that is released for reuse keeps nothing of the lease, and its URLs are invalid', async () => {
   const owner = await server.project()
   const pool = await fullPool(owner, { telemetry: { enabled: true } })
   const first = await leased(owner, pool, { name: 'mine', tags: { a: 'b' }, telemetry: { enabled: false } })
@@ -233,7 +233,7 @@ test('a browser that is released to be used again has nothing of the lease, and 
   assert.deepEqual([await discovery(first), await discovery(second)], [401, 200])
 })
 
-test('the agent of a released browser ends the connections of its clients, before berth cuts what is left of them', async () => {
+test('the agent of a released browser closes the connections of its clients before berth cuts the remaining ones', async () => {
   const owner = await server.project()
   const pool = await fullPool(owner, { telemetry: { enabled: true } })
   const browser = await leased(owner, pool)
@@ -251,7 +251,7 @@ test('the agent of a released browser ends the connections of its clients, befor
   await closed
 })
 
-test('that a browser was released is heard too late to cut its next caller', async () => {
+test('a late notification of a release does not cut the next caller', async () => {
   const owner = await server.project()
   const pool = await fullPool(owner)
   await release(owner, pool, await leased(owner, pool))
@@ -282,7 +282,7 @@ test('a browser is released once, by its id, to its own pool', async () => {
   assert.deepEqual(answers.map(({ status }) => status).toSorted(), [204, 404])
 })
 
-test('a browser that is not used again is ended and replaced', async () => {
+test('a browser that is not reused is ended and replaced', async () => {
   const owner = await server.project()
   const pool = await fullPool(owner)
   const first = await leased(owner, pool)
@@ -323,7 +323,7 @@ for (const [what, end] of Object.entries(ends)) {
   })
 }
 
-test('the time of a browser begins with its lease', async () => {
+test('the timeout of a browser starts with its lease', async () => {
   const owner = await server.project()
   server.host.firstState = { idle_since: server.clock.now().getTime() }
   const pool = await fullPool(owner, { timeout_seconds: 10 })
@@ -341,7 +341,7 @@ test('the time of a browser begins with its lease', async () => {
   assert.deepEqual(await counts(owner, pool), { available: 0, acquired: 0 })
 })
 
-test('the fill rate limits what is replaced in a minute, and not the first browsers', async () => {
+test('the fill rate limits replacements per minute, but not the first browsers', async () => {
   const owner = await server.project()
   const pool = await fullPool(owner, { size: 4, fill_rate_per_minute: 50 })
   const available = async () => (await counts(owner, pool)).available
@@ -400,7 +400,7 @@ test('a browser that is built while its pool is flushed is not leased', async ()
   assert.deepEqual([(await server.row(session_id)).machine_id, started.length], [started[1], 2])
 })
 
-test('changes are for browsers that are built later, unless ready ones are discarded', async () => {
+test('changes apply to browsers that are built later, unless ready ones are discarded', async () => {
   const owner = await server.project()
   const pool = await fullPool(owner, { size: 2 })
   const path = `/browser_pools/${pool.id}`
@@ -497,7 +497,7 @@ test('simultaneous updates of one pool all take effect', async () => {
   assert.deepEqual([timeout_seconds, kiosk_mode, size, fill_rate_per_minute], [99, true, 2, 7])
 })
 
-test('a pool with leases is deleted by force alone, and takes its browsers along', async () => {
+test('a pool with leases is only deleted with force, and its browsers are ended', async () => {
   const owner = await server.project()
   const pool = await fullPool(owner, { size: 2 })
   const browser = await leased(owner, pool)

@@ -5,8 +5,8 @@ import { pooledStates } from '../records/session-state.ts'
 import type { Pool } from './pool-store.ts'
 
 /** The pool is full, or the fill rate permits no build now. */
-export class NoPlaceError extends Error {
-  override readonly name = 'NoPlaceError'
+export class NoFreeSlotError extends Error {
+  override readonly name = 'NoFreeSlotError'
 }
 
 /** How many browsers are missing in pools, according to the rows of their sessions. */
@@ -25,9 +25,9 @@ export class FillStore {
 
   /**
    * Takes a slot for a new browser and inserts its row in one transaction. Concurrent calls wait for each other, so a
-   * pool never has more browsers than its size. Rejects with `NoPlaceError`.
+   * pool never has more browsers than its size. Rejects with `NoFreeSlotError`.
    */
-  async takePlace<Written>(
+  async takeSlot<Written>(
     { id, version }: Pool,
     now: Date,
     write: (database: Database) => Promise<Written>,
@@ -41,7 +41,7 @@ export class FillStore {
         .where('version', '=', version)
         .forNoKeyUpdate()
         .executeTakeFirst()
-      if (!pool || (await countMissing(database, pool)) <= 0 || !mayBuild(pool, now)) throw new NoPlaceError()
+      if (!pool || (await countMissing(database, pool)) <= 0 || !mayBuild(pool, now)) throw new NoFreeSlotError()
       await database
         .updateTable('browser_pools')
         .set(

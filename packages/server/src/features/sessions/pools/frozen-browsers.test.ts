@@ -9,7 +9,7 @@ import { TestServer } from '../../../testing/server-test.ts'
 const server = await TestServer.open({ standbyMilliseconds: 200 })
 after(() => server.close())
 
-test('ready browsers are frozen, are leased so, wake when they are used, and are not overdue', async () => {
+test('ready browsers are frozen, stay so when they are leased, wake at first use, and do not time out', async () => {
   const owner = await server.project()
   server.host.firstState = { idle_since: server.clock.now().getTime() - 50_000 }
   const asked = { size: 1, headless: true, timeout_seconds: 10 }

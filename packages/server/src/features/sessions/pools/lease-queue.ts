@@ -123,7 +123,7 @@ export class LeaseQueue {
 
   /** A killed server sends no notification, so callers after its own poll at intervals. */
   async #look(pool: PoolId): Promise<void> {
-    const { exists, free } = await this.#options.store.outlook(pool)
+    const { exists, free } = await this.#options.store.queueState(pool)
     if (!exists)
       for (const { settle } of this.#waiting.get(pool) ?? []) settle(new BerthError('pool_not_found', { pool }))
     else if (free > 0) this.#lookLater(pool)

@@ -8,7 +8,7 @@ import type { Lease } from './lease.ts'
 import { isListening } from './pool-signals.ts'
 
 /** The prospects of a caller that gets no browser. */
-interface Outlook {
+interface QueueState {
   readonly exists: boolean
   /** Ready browsers, all of which are for earlier callers. */
   readonly free: number
@@ -98,8 +98,8 @@ export class LeaseStore {
     return rows[0]
   }
 
-  async outlook(pool: PoolId): Promise<Outlook> {
-    const { rows } = await sql<Outlook>`
+  async queueState(pool: PoolId): Promise<QueueState> {
+    const { rows } = await sql<QueueState>`
       select exists (select from browser_pools where id = ${pool}) as exists,
         (select count(*) from sessions where ${this.#isReady(pool)})::int as free`.execute(this.#database)
     return rows[0] ?? { exists: false, free: 0 }

@@ -131,7 +131,7 @@ class Callers {
 }
 
 for (const seed of [1, 2, 3]) {
-  test(`counts are true while callers do anything, and a pool is full in the end (${seed})`, async () => {
+  test(`counts are correct while callers act randomly, and the pool is full in the end (${seed})`, async () => {
     const owner = await server.project()
     const body = { size: 3, headless: true, fill_rate_per_minute: 1000 }
     const { body: pool } = await owner.call<BrowserPool>('POST', '/browser_pools', body)
@@ -184,7 +184,7 @@ const crashes: Readonly<Record<string, (id: SessionId) => Promise<unknown>>> = {
   'and nothing else': async () => {},
 }
 for (const [what, happen] of Object.entries(crashes)) {
-  test(`a server that was killed ${what} makes the pool whole again`, async () => {
+  test(`a server that was killed ${what} fills the pool again`, async () => {
     const owner = await server.project()
     const { body: pool } = await owner.call<BrowserPool>('POST', '/browser_pools', { size: 2, headless: true })
     const fill = () => server.services.poolFiller.fill(pool.id as PoolId, new AbortController().signal)

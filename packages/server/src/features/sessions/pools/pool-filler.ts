@@ -2,8 +2,8 @@ import type { PoolId, ProjectId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import { settleAll } from '@berth/runtime/async/settle-all.ts'
-import type { SessionCreator, SessionPlace } from '../create/create-session.ts'
-import { type FillStore, NoPlaceError } from './fill-store.ts'
+import type { SessionCreator, SessionSlot } from '../create/create-session.ts'
+import { type FillStore, NoFreeSlotError } from './fill-store.ts'
 import type { LeaseStore } from './lease-store.ts'
 import { resolvedRequest } from './pool-config.ts'
 import type { PoolService } from './pool-service.ts'
@@ -58,7 +58,7 @@ export class PoolFiller {
       const projectId: ProjectId = pool.project_id
       await createSession(projectId, resolvedRequest(pool.config, pool), signal, this.#placeIn(pool))
     } catch (error) {
-      if (error instanceof NoPlaceError) return true
+      if (error instanceof NoFreeSlotError) return true
       // It is not needed any more.
       if (error instanceof BerthError && error.code === 'session_ended_while_starting') return true
       throw error
@@ -66,10 +66,10 @@ export class PoolFiller {
     return true
   }
 
-  #placeIn(pool: Pool): SessionPlace {
+  #placeIn(pool: Pool): SessionSlot {
     const { store, clock } = this.#options
     return {
-      take: (write) => store.takePlace(pool, clock.now(), write),
+      take: (write) => store.takeSlot(pool, clock.now(), write),
       columnsFor: ({ proxy, network, telemetry }) => ({
         pool_id: pool.id,
         pool_defaults: `{"proxy":${proxy},"network":${network ?? null},"telemetry":${telemetry ?? null}}`,

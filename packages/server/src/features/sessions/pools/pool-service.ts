@@ -38,7 +38,7 @@ export class PoolService {
     const config = initialConfig(request)
     const resolved = await this.#resolve(projectId, config, request.region)
     const now = clock.now()
-    const pool = await limits.changePlaces(projectId, (database) =>
+    const pool = await limits.changeSlots(projectId, (database) =>
       store.insert(
         {
           id: newId('pool', now),
@@ -76,7 +76,7 @@ export class PoolService {
     for (let attempt = 0; attempt < updateAttempts; attempt += 1) {
       const pool = await this.get(projectId, idOrName)
       const columns = await this.#changedColumns(pool, update)
-      const isUpdated = await this.#options.limits.changePlaces(projectId, (database) =>
+      const isUpdated = await this.#options.limits.changeSlots(projectId, (database) =>
         this.#update(pool, { columns, discardsIdle: update.discard_all_idle, database }),
       )
       if (!isUpdated) continue

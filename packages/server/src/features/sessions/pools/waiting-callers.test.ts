@@ -57,7 +57,7 @@ async function wait(of: Pooled, on: TestServer, body: object = {}, init: Request
   return { answer }
 }
 
-test('a caller without a browser waits for its time, and is told that there is none', async () => {
+test('a caller waits for its time limit, and gets a response without a browser', async () => {
   const of = await pooled()
   await acquire(of)
 
@@ -78,7 +78,7 @@ test('a caller without a browser waits for its time, and is told that there is n
   assert.equal(await countWaiters(of), 0)
 })
 
-test('callers are served in the order in which they came, whichever server they came to', async () => {
+test('callers are served in the order of their requests, on all servers', async () => {
   const of = await pooled()
   const { body: browser } = await acquire(of)
   const waiting: Promise<ApiAnswer<Browser>>[] = []
@@ -100,7 +100,7 @@ test('callers are served in the order in which they came, whichever server they 
   assert.deepEqual(served, [0, 1, 2, 3, 4, 5])
 })
 
-test('a browser that is just built is for whoever waits, and nobody overtakes', async () => {
+test('a new browser goes to the first waiting caller', async () => {
   const owner = await first.project()
   const { body: pool } = await owner.call<BrowserPool>('POST', '/browser_pools', { size: 1, headless: true })
   const of = { owner, pool }
@@ -112,7 +112,7 @@ test('a browser that is just built is for whoever waits, and nobody overtakes', 
   assert.equal(hasty.status, 204)
 })
 
-test('a caller that has gone gets no browser, and those behind get it', async () => {
+test('a disconnected caller gets no browser, and later callers get it', async () => {
   const of = await pooled()
   const { body: browser } = await acquire(of)
   const leaving = new AbortController()
@@ -127,7 +127,7 @@ test('a caller that has gone gets no browser, and those behind get it', async ()
   assert.equal((await behind.answer).status, 200)
 })
 
-test('a browser goes back when its caller goes at any moment before its answer is sent', async () => {
+test('a browser is returned if its caller disconnects at any time before the response', async () => {
   const of = await pooled()
 
   for (let milliseconds = 0; milliseconds < 20; milliseconds += 2) {
@@ -143,7 +143,7 @@ test('a browser goes back when its caller goes at any moment before its answer i
   }
 })
 
-test('a name that is taken is refused at once, and also to whoever has waited', async () => {
+test('a taken name is rejected immediately, and also after a wait', async () => {
   const of = await pooled()
   const { body: browser } = await acquire(of, first, { name: 'taken' })
 
@@ -158,7 +158,7 @@ test('a name that is taken is refused at once, and also to whoever has waited', 
   assert.equal((await behind.answer).status, 200)
 })
 
-test('those who wait for a pool that is deleted are told so', async () => {
+test('callers that wait for a deleted pool get an error', async () => {
   const of = await pooled()
   await acquire(of)
   const waiting = [await wait(of, first), await wait(of, second)]
@@ -168,7 +168,7 @@ test('those who wait for a pool that is deleted are told so', async () => {
   for (const { answer } of waiting) assert.equal((await answer).status, 404)
 })
 
-test('browsers of a server that is away are not leased by others, and callers of it are not waited for', async () => {
+test('browsers of a server that is away are not leased, and its callers do not block others', async () => {
   const lost = await first.sibling('lost')
   const of = await pooled(2, lost)
   const pool = `/browser_pools/${of.pool.id}`
@@ -188,7 +188,7 @@ test('browsers of a server that is away are not leased by others, and callers of
   assert.equal((await answer).status, 200)
 })
 
-test('a connection that hears of pools is made anew when it breaks', async () => {
+test('a broken connection for pool notifications is reopened', async () => {
   const of = await pooled()
   const { body: browser } = await acquire(of)
   const { answer } = await wait(of, second)

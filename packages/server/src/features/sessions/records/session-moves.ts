@@ -49,7 +49,7 @@ export class SessionMoves {
   }
 
   /** Moves the usable sessions of this server if there is another one. Sessions in transition stay. */
-  async giveAway(): Promise<readonly MovedSession[]> {
+  async moveToOthers(): Promise<readonly MovedSession[]> {
     return this.#move(
       sql`select id from servers where id = ${this.#options.serverId}`,
       sql`and state in ('active', 'idle')`,

@@ -55,15 +55,12 @@ export class SessionStore {
    * Takes a slot and inserts the session in one statement. Undefined if no slot is free. The lock on the organization's
    * slots is held only for this statement. The statement that activates the session waits for the disk.
    */
-  async insertInPlace(
-    session: Insertable<SessionTable>,
-    takesPlace: RawBuilder<boolean>,
-  ): Promise<Session | undefined> {
+  async insertInPlace(session: Insertable<SessionTable>, takesSlot: RawBuilder<boolean>): Promise<Session | undefined> {
     const columns = Object.keys(session) as (keyof SessionTable)[]
     return this.#database
       .with(
         (place) => place('place').materialized(),
-        (database) => database.selectNoFrom([takesPlace.as('is_free'), unwaitedCommit]),
+        (database) => database.selectNoFrom([takesSlot.as('is_free'), unwaitedCommit]),
       )
       .insertInto('sessions')
       .columns(columns)

@@ -31,7 +31,7 @@ async function fileOf([head, ...fragments]: readonly Fragment[]): Promise<Buffer
 }
 
 for (const size of [1, 7, 4_096, recording.length]) {
-  test(`a recording that comes in pieces of ${size} bytes is divided into the same fragments`, async () => {
+  test(`a recording that arrives in pieces of ${size} bytes is split into the same fragments`, async () => {
     const fragments = await divide(recording, size)
 
     assert.deepEqual(
@@ -42,7 +42,7 @@ for (const size of [1, 7, 4_096, recording.length]) {
   })
 }
 
-test('a recording that breaks off anywhere is a whole file of the fragments before', async () => {
+test('a recording that is cut off anywhere is a complete file of the fragments before', async () => {
   const whole = await divide(recording)
   const ends = whole.map((_fragment, index) =>
     whole.slice(0, index + 1).reduce((sum, { bytes }) => sum + bytes.length, 0),

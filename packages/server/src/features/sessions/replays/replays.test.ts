@@ -174,7 +174,7 @@ const refused: readonly (readonly [what: string, body: object, status: number, c
   ['time as text', { max_duration_in_seconds: '5' }, 400, 'invalid_input', 'max_duration_in_seconds'],
   ['sound', { record_audio: true }, 400, 'invalid_input', 'record_audio'],
 ]
-test('what cannot be recorded is refused by the name of its field, and records nothing', async (context) => {
+test('an invalid recording is rejected with the name of the field, and records nothing', async (context) => {
   const { start, list } = await recorded()
   for (const [what, body, status, code, field] of refused) {
     await context.test(what, async () => {
@@ -187,7 +187,7 @@ test('what cannot be recorded is refused by the name of its field, and records n
   assert.deepEqual(await list(), [])
 })
 
-test('an agent that cannot record, or sends anything else, is an error and no recording', async () => {
+test('an agent that cannot record, or sends invalid data, is an error and leaves no recording', async () => {
   for (const content of [Buffer.alloc(0), Buffer.from('<html>'.repeat(100)), recording.subarray(0, 30)]) {
     const { start, list, over } = await recorded({ content })
     const starting = start()
@@ -210,7 +210,7 @@ const ends: readonly (readonly [reason: string, body: object, sent: number])[] =
   ['recorder_failed', { max_duration_in_seconds: 20 }, recording.length - 500],
 ]
 for (const [reason, body, sent] of ends) {
-  test(`a recording of ${sent} bytes that ends by itself with ${JSON.stringify(body)} says ${reason}`, async () => {
+  test(`a recording of ${sent} bytes that ends by itself with ${JSON.stringify(body)} has the reason ${reason}`, async () => {
     const { project, id, start, list, over } = await recorded({ content: recording.subarray(0, sent) })
     await start(body)
 
@@ -222,7 +222,7 @@ for (const [reason, body, sent] of ends) {
   })
 }
 
-test('an agent that goes leaves what it has sent', async () => {
+test('the data of an agent that disconnects is kept', async () => {
   const { project, id, agent, start, list } = await recorded({ sent: recording.length - 2_000 })
   await start()
 
@@ -238,7 +238,7 @@ for (const [code, reason] of [
   ['EDQUOT', 'storage_full'],
   ['EIO', 'storage_failed'],
 ] as const) {
-  test(`a storage that fails with ${code} ends the recording, which says ${reason} and plays`, async () => {
+  test(`a storage error ${code} ends the recording with the reason ${reason}, and it can be played`, async () => {
     const half = recording.length / 2
     const { project, id, agent, start, list } = await recorded()
     const stream = new PassThrough()
@@ -257,7 +257,7 @@ for (const [code, reason] of [
   })
 }
 
-test('of one session four recordings run at once', async () => {
+test('a session can have four running recordings', async () => {
   const { project, id, start, list } = await recorded()
 
   const answers = await Promise.all(Array.from({ length: 6 }, () => start()))
@@ -269,7 +269,7 @@ test('of one session four recordings run at once', async () => {
   assert.equal((await start()).status, 201)
 })
 
-test('a viewport changes while a recording runs only by force, and then each goes on as a segment', async () => {
+test('a viewport changes during a recording only with force, and then each recording continues as a new segment', async () => {
   const { project, id, agent, start, list } = await recorded()
   await start({ framerate: 7, max_duration_in_seconds: 20 })
   await start({ framerate: 9 })
@@ -298,7 +298,7 @@ test('a viewport changes while a recording runs only by force, and then each goe
   assert.deepEqual(reasons.toSorted(), ['viewport_changed', 'viewport_changed', undefined, undefined])
 })
 
-test('the page of a recording plays it for whoever has its token, and for nobody else', async () => {
+test('the page of a recording plays it only with its token', async () => {
   const { project, id, start } = await recorded()
   const { body: replay } = await start()
   const other = await recorded()
@@ -342,7 +342,7 @@ test('a recording belongs to its session', async () => {
   }
 })
 
-test('what a killed server recorded is finished by the next one, and removed when its time is over', async () => {
+test('a recording of a killed server is completed by the next one, and removed when it expires', async () => {
   const { project, id, start, list, over } = await recorded({ sent: recording.length - 100 })
   const { body: replay } = await start()
   await stored(replay)

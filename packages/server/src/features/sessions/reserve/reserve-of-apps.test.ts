@@ -18,7 +18,7 @@ async function refilled(): Promise<MachineId> {
   return row.machine_id as MachineId
 }
 
-test('a machine for apps waits without a browser, frozen, and reaches nothing of the private networks', async () => {
+test('a machine for apps waits frozen, without a browser, and cannot reach private networks', async () => {
   const id = await refilled()
 
   const machine = server.host.machines.get(id)
@@ -26,7 +26,7 @@ test('a machine for apps waits without a browser, frozen, and reaches nothing of
   assert.deepEqual(server.egress.routes.get(id), { session_id: id, private_hosts: [], routes: [] })
 })
 
-test('of two that need one at once, one gets it, and it runs', async () => {
+test('of two concurrent claims, one gets the machine, and it runs', async () => {
   const id = await refilled()
 
   const taken = await Promise.all([reserve.take('app'), reserve.take('app')])
@@ -53,7 +53,7 @@ const defects: Readonly<Record<string, (id: MachineId) => Promise<unknown>>> = {
   },
 }
 for (const [what, spoil] of Object.entries(defects)) {
-  test(`a machine that ${what} is given to nobody`, async () => {
+  test(`a machine that ${what} is not claimed`, async () => {
     await spoil(await refilled())
 
     assert.equal(await reserve.take('app'), undefined)

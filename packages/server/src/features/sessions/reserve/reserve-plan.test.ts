@@ -94,7 +94,7 @@ for (const [what, { freeGibibytes, created, secondsAgo = 0, appSecondsAgo, sizes
   })
 }
 
-test('counts are kept whatever is free, and off keeps none', () => {
+test('configured counts are kept regardless of free memory, and off keeps none', () => {
   const facts = { creates: [], nowMilliseconds: 0, freeBytes: 0 }
 
   assert.deepEqual(planSizes({ headless: 3 }, facts), { headless: 3 })

@@ -43,12 +43,12 @@ export class ReserveStore {
    * Takes a slot, claims the machine and inserts the row in one statement, for a session that can use the machine as it
    * is. Undefined if no slot is free or the machine was claimed by another call.
    */
-  async claimFor(session: Insertable<SessionTable>, takesPlace: RawBuilder<boolean>): Promise<Session | undefined> {
+  async claimFor(session: Insertable<SessionTable>, takesSlot: RawBuilder<boolean>): Promise<Session | undefined> {
     const columns = Object.keys(session) as (keyof SessionTable)[]
     return this.#database
       .with(
         (place) => place('place').materialized(),
-        (database) => database.selectNoFrom(takesPlace.as('is_free')),
+        (database) => database.selectNoFrom(takesSlot.as('is_free')),
       )
       .with('claimed', (database) =>
         database

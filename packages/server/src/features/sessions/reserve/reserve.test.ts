@@ -39,7 +39,7 @@ function lasting({ session_id, created_at, cdp_ws_url, webdriver_ws_url, base_ur
   return rest
 }
 
-test('the machines of the reserve are frozen, have a low priority, and are no sessions of anybody', async () => {
+test('the machines of the reserve are frozen, have a low priority, and do not count as sessions', async () => {
   const project = await server.project()
 
   const machines = await refilled()
@@ -54,7 +54,7 @@ test('the machines of the reserve are frozen, have a low priority, and are no se
   for (let count = 0; count < 3; count++) await project.session({ headless: true })
 })
 
-test('a create takes a machine of its kind, and its record is that of a session that started cold', async () => {
+test('a create claims a machine of its kind, and its record equals that of a cold start', async () => {
   const project = await server.project()
   const request = { headless: true, tags: { a: 'b' }, timeout_seconds: 90, viewport: { width: 800, height: 600 } }
   const [, headless] = await refilled()
@@ -86,7 +86,7 @@ test('a claimed session is idle from its creation, however long its machine has 
   assert.equal((await server.row(session_id)).idle_since?.toISOString(), created_at)
 })
 
-test('a create that asks for nothing asks nothing of its agent or of egress before it is answered', async () => {
+test('a create without settings sends no requests to its agent or to egress before the response', async () => {
   const project = await server.project()
   const [, headless] = await refilled()
   const asked: string[] = []
@@ -105,7 +105,7 @@ test('a create that asks for nothing asks nothing of its agent or of egress befo
   await until(async () => !server.host.lowPriority.has(headless as MachineId))
 })
 
-test('a create from the reserve is told to webhooks once, whatever becomes of its machine', async () => {
+test('a create from the reserve is reported to webhooks once, whatever happens to its machine', async () => {
   const project = await server.project()
   const webhook = { url: 'https://receiver.example', event_types: ['session.created'] }
   await project.call('POST', '/webhooks', webhook)
@@ -128,7 +128,7 @@ test('a create from the reserve is told to webhooks once, whatever becomes of it
   assert.deepEqual((await told()).toSorted(), [claimed.session_id, replaced.session_id].toSorted())
 })
 
-test('a create whose machine of the reserve was of no use counts as none from the reserve', async () => {
+test('a create whose machine of the reserve was unusable does not count as a reserve hit', async () => {
   const project = await server.project()
   const outcomes: boolean[] = []
   const note = (_project: unknown, { isFromReserve }: { isFromReserve: boolean }) => void outcomes.push(isFromReserve)
@@ -147,7 +147,7 @@ test('a create whose machine of the reserve was of no use counts as none from th
   assert.deepEqual(outcomes, [false, false, true])
 })
 
-test('a session whose server was killed right after the claim has the priority of the others with the next one', async () => {
+test('after a kill right after the claim, the next server raises the priority of the session', async () => {
   const project = await server.project()
   await refilled()
   const { session_id } = await project.session({ headless: true })
@@ -161,7 +161,7 @@ test('a session whose server was killed right after the claim has the priority o
   await until(async () => !server.host.lowPriority.has(machine))
 })
 
-test('a round of the reaper while a create claims its machine leaves the machine alone', async () => {
+test('the reaper does not touch a machine that a create is claiming', async () => {
   const project = await server.project()
   const [, headless] = await refilled()
   const before = server.services.machines.list().length
@@ -188,7 +188,7 @@ test('a round of the reaper while a create claims its machine leaves the machine
   assert.equal((await project.call('GET', `/browsers/${session.session_id}`)).status, 200)
 })
 
-test('a session with a profile takes a machine that waits for one before it launches its browser', async () => {
+test('a session with a profile claims a machine that has not launched its browser', async () => {
   const project = await server.project()
   await project.call('POST', '/profiles', { name: 'kept' })
   const [, headless] = await refilled()
@@ -210,7 +210,7 @@ test('a session with a profile takes a machine that waits for one before it laun
 
 const chrome_policy = { BookmarkBarEnabled: true }
 
-test('a session with policies takes a machine that has not launched its browser, and has it launched with them', async () => {
+test('a session with policies claims a machine that has not launched its browser, which is launched with them', async () => {
   const project = await server.project()
   const [, , unlaunched] = await refilled()
 
@@ -220,16 +220,16 @@ test('a session with policies takes a machine that has not launched its browser,
   assert.deepEqual(server.host.policies.get(unlaunched as MachineId), chrome_policy)
   const { configurations } = server.host.agentOf(session.session_id as SessionId)
   assert.deepEqual(
-    configurations.map(({ stealth, launch }) => ({ stealth, launch })),
+    configurations.map(({ stealth, launch, has_new_policies }) => ({ stealth, launch, has_new_policies })),
     [
-      { stealth: undefined, launch: undefined },
-      { stealth: true, launch: true },
+      { stealth: undefined, launch: undefined, has_new_policies: undefined },
+      { stealth: true, launch: true, has_new_policies: true },
     ],
     'after its rehearsal',
   )
 })
 
-test('a stealth session with a profile has it, and its mode, from the launch of its browser', async () => {
+test('the browser of a stealth session with a profile is launched with both', async () => {
   const project = await server.project()
   await project.call('POST', '/profiles', { name: 'kept' })
   await refilled()
@@ -243,7 +243,8 @@ test('a stealth session with a profile has it, and its mode, from the launch of 
   assert.equal(await machineOf(session), unlaunched)
   const agent = server.host.agentOf(session.session_id as SessionId)
   assert.equal(agent.loaded.length, 1)
-  assert.deepEqual(agent.configurations.at(-1)?.stealth, true)
+  const { stealth, has_new_policies } = agent.configurations.at(-1) ?? {}
+  assert.deepEqual({ stealth, has_new_policies }, { stealth: true, has_new_policies: true })
   assert.equal(
     agent.configurations.some(({ launch }) => launch),
     false,
@@ -259,7 +260,7 @@ const coldRequests: Readonly<Record<string, { readonly request: object; readonly
 }
 
 for (const [what, { request, miss }] of Object.entries(coldRequests)) {
-  test(`a create that asks for ${what} leaves the reserve alone`, async () => {
+  test(`a create with ${what} does not use the reserve`, async () => {
     const project = await server.project()
     const machines = await refilled()
     const missesOf = () => (server.services.reserve.misses as ReadonlyMap<string, number>).get(miss) ?? 0
@@ -273,7 +274,7 @@ for (const [what, { request, miss }] of Object.entries(coldRequests)) {
   })
 }
 
-test('of several creates at once each has a machine of its own', async () => {
+test('concurrent creates get different machines', async () => {
   const project = await server.project()
   const [, headless] = await refilled()
 
@@ -284,7 +285,7 @@ test('of several creates at once each has a machine of its own', async () => {
   assert.equal(machines.filter((id) => id === headless).length, 1)
 })
 
-test('a create that is refused leaves the reserve alone', async () => {
+test('a rejected create does not use the reserve', async () => {
   const project = await server.project()
   await project.session({ headless: true, name: 'taken' })
   const machines = await refilled()
@@ -359,7 +360,7 @@ for (const [what, spoil] of Object.entries(failures)) {
   })
 }
 
-test('of creates at once for the last place one is served, and the others leave the reserve alone', async () => {
+test('of concurrent creates for the last slot one succeeds, and the others do not use the reserve', async () => {
   const project = await server.project()
   for (let count = 0; count < 2; count++) await project.session({ headless: true })
   const machines = await refilled()
@@ -379,7 +380,7 @@ test('of creates at once for the last place one is served, and the others leave 
   assert.equal(server.services.machines.list().length, before + 1)
 })
 
-test('a machine that ends while it waits, or runs older programs, is replaced', async () => {
+test('a waiting machine that ends, or that runs older programs, is replaced', async () => {
   const [headful, headless] = await refilled()
   await defects['has ended']?.(headful as MachineId)
   await until(async () => (await refilled())[0] !== headful)
@@ -391,7 +392,7 @@ test('a machine that ends while it waits, or runs older programs, is replaced', 
   for (const id of [headful, headless]) assert.equal(server.host.has(id as MachineId), false)
 })
 
-test('the reserve is not filled while a create is under way', async () => {
+test('the reserve is not filled while a create is in progress', async () => {
   const project = await server.project()
   await refilled()
   await project.session({ headless: true })
@@ -405,7 +406,7 @@ test('the reserve is not filled while a create is under way', async () => {
   await refilled()
 })
 
-test('a create that finds no room gets that of the reserve', async () => {
+test('a create without room gets that of the reserve', async () => {
   const project = await server.project()
   const machines = await refilled()
   server.host.failNextStart(new BerthError('capacity_exhausted', { reason: 'no memory.' }))
@@ -454,7 +455,7 @@ for (const [moment, advance] of Object.entries(crashes)) {
   })
 }
 
-test('what is left of a stopped server’s reserve is nothing', async () => {
+test('nothing is left of the reserve of a stopped server', async () => {
   const machines = await refilled()
 
   await server.services.reserve.close()

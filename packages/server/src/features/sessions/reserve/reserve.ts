@@ -191,9 +191,9 @@ export class Reserve {
   claimFor(
     { machine }: ChosenMachine,
     row: Insertable<SessionTable>,
-    takesPlace: RawBuilder<boolean>,
+    takesSlot: RawBuilder<boolean>,
   ): Promise<Session | undefined> {
-    return this.#options.store.claimFor({ ...row, machine_id: machine.id }, takesPlace)
+    return this.#options.store.claimFor({ ...row, machine_id: machine.id }, takesSlot)
   }
 
   /** Call after a claim. If nobody waits for the machine, it gets its processor share only after the response. */
@@ -230,7 +230,7 @@ export class Reserve {
   }
 
   /** Removes machines to make room for a create, and returns whether there were any. */
-  async giveWay(): Promise<boolean> {
+  async makeRoom(): Promise<boolean> {
     this.#pausedUntil = performance.now() + pauseAfterFailureMilliseconds
     const settling = [...this.#settling.keys()]
     const removed = await Promise.all([
@@ -357,7 +357,7 @@ export class Reserve {
     })
     await delay(settleMilliseconds, undefined, { signal: this.#abort.signal })
     await driver.freeze(id)
-    await driver.giveWay(id)
+    await driver.lowerPriority(id)
     if (ready.hasEnded) throw new Error('its browser exited after its first page')
     await this.#openRoute(ready)
     await store.insert(id, kind, clock.now())

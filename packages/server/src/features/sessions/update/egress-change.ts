@@ -4,7 +4,7 @@ import type { BrowserProxyConfig } from '@berth/contract/browsers/proxy-selectio
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { SelectedProxy, SessionNetwork } from '../../../database/tables.ts'
-import type { ProxyService, SelectableProxy } from '../../proxies/proxy-service.ts'
+import type { ProxyService, SelectProxy } from '../../proxies/proxy-service.ts'
 import { selectAllowedHosts } from '../create/network-selection.ts'
 import type { SessionEgress } from '../machines/session-egress.ts'
 import type { PlanChange } from './session-change.ts'
@@ -16,16 +16,11 @@ export interface ProxySelection {
   readonly disable_default_proxy?: boolean | undefined
 }
 
-type Select = (
-  target: { readonly id?: string | undefined; readonly name?: string | undefined },
-  field: string,
-) => Promise<SelectableProxy>
-
 /** The proxy that the fields select. Undefined if they do not change it. */
 export async function selectProxy(
   { proxy, proxy_id, disable_default_proxy }: ProxySelection,
   current: SelectedProxy,
-  select: Select,
+  select: SelectProxy,
 ): Promise<SelectedProxy | undefined> {
   if (proxy?.mode) return { mode: proxy.mode }
   if (proxy) return { id: (await select(proxy, 'proxy')).id }

@@ -14,7 +14,7 @@ import { SessionUpdater } from './update-session.ts'
 const server = await TestServer.open()
 after(() => server.close())
 
-test('of ten sessions that are renamed to one name at once, one gets it', async () => {
+test('of ten sessions that are concurrently renamed to one name, one gets it', async () => {
   const project = await server.project()
   const sessions = await Promise.all(Array.from({ length: 10 }, () => project.session()))
   const viewport = { width: 640, height: 480 }
@@ -44,7 +44,7 @@ test('of ten sessions that are renamed to one name at once, one gets it', async 
   assert.equal((await project.call('PATCH', `/browsers/${next?.session_id}`, { name: 'one' })).status, 200)
 })
 
-test('a taken name is refused before the browser is changed', async () => {
+test('a taken name is rejected before the browser is changed', async () => {
   const project = await server.project()
   const session = await project.session()
   await project.session({ headless: true, name: 'taken' })
@@ -58,7 +58,7 @@ test('a taken name is refused before the browser is changed', async () => {
   assert.deepEqual(agentOf(session).viewports, [])
 })
 
-test('an update is refused completely when the browser rejects its part', async () => {
+test('an update is rejected completely when the browser rejects its part', async () => {
   const project = await server.project()
   const session = await project.session()
   agentOf(session).onResize = () => {
@@ -78,7 +78,7 @@ test('an update is refused completely when the browser rejects its part', async 
   assert.deepEqual(agentOf(session).navigations, [])
 })
 
-test('changes of a refused update to the browser are reverted', async () => {
+test('changes of a rejected update to the browser are reverted', async () => {
   const project = await server.project()
   const session = await project.session({ headless: true, viewport: { width: 800, height: 600 } })
   const agent = agentOf(session)
@@ -112,8 +112,8 @@ test('changes that could not be reverted are reverted later', async () => {
   agent.viewports.length = 0
   agent.onResize = () => {}
 
-  await server.services.updater.restoreUnsure()
-  await server.services.updater.restoreUnsure()
+  await server.services.updater.restoreInconsistent()
+  await server.services.updater.restoreInconsistent()
 
   assert.deepEqual(agent.viewports, [{ width: 800, height: 600, refresh_rate: 60 }], 'once, for then it is sure')
 })
@@ -174,7 +174,7 @@ test('a delete does not wait for an update, which then finds no session', async 
   assert.deepEqual([record.name, record.viewport.width], [undefined, 1920])
 })
 
-test('an update never brings a deleted session back', async () => {
+test('an update never restores a deleted session', async () => {
   const project = await server.project()
   const sessions = await Promise.all(Array.from({ length: 8 }, () => project.session()))
 
@@ -217,7 +217,7 @@ test('a session that is unknown, deleted, starting or another project’s is not
   await starting
 })
 
-test('after a kill of the server in the middle of an update the browser is what the row says', async () => {
+test('after the server was killed during an update, the browser is restored to the row', async () => {
   const project = await server.project()
   const session = await project.session({ headless: true, viewport: { width: 800, height: 600 } })
   const agent = agentOf(session)
@@ -256,7 +256,7 @@ function steady({ usage: _usage, ...record }: Browser): Omit<Browser, 'usage'> {
   return JSON.parse(JSON.stringify(record))
 }
 
-test('a part that changes the browser alone is applied', async () => {
+test('a part that changes only the browser is applied', async () => {
   const project = await server.project()
   const session = await project.session()
   let applied = 0

@@ -242,7 +242,7 @@ const refused: readonly (readonly [rule: string, update: unknown, field: string]
   ['a body that is text', 'x', 'body'],
 ]
 
-test('an update does what the rules say, and the answer is what everybody reads from then on', async (context) => {
+test('an update follows the rules, and later reads return the same as its response', async (context) => {
   const project = await server.project()
   for (const { rule, from, update, to } of accepted) {
     await context.test(rule, async () => {
@@ -264,7 +264,7 @@ test('an update does what the rules say, and the answer is what everybody reads 
   }
 })
 
-test('an update that breaks a rule is refused with the name of the field, and changes nothing', async (context) => {
+test('an invalid update is rejected with the name of the field, and changes nothing', async (context) => {
   const project = await server.project()
   const session = await project.session({ headless: true, name: 'kept', telemetry: { enabled: true } })
   for (const [rule, update, field] of refused) {
@@ -280,7 +280,7 @@ test('an update that breaks a rule is refused with the name of the field, and ch
   assert.deepEqual(agentOf(session).viewports, [])
 })
 
-test('the browser gets the size that was asked for, as large as there can be one, and the page once all is written', async () => {
+test('the browser gets the requested size, up to the largest possible one, and navigates after the row is written', async () => {
   const project = await server.project()
   const session = await project.session()
   const agent = agentOf(session)
@@ -301,7 +301,7 @@ test('the browser gets the size that was asked for, as large as there can be one
   assert.deepEqual(agent.navigations, ['about:blank#1'])
 })
 
-test('a navigation that the agent refuses is no fault of the update', async () => {
+test('a navigation that the agent rejects does not fail the update', async () => {
   const project = await server.project()
   const session = await project.session()
   agentOf(session).navigations.push = () => {

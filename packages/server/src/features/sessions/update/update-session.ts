@@ -36,7 +36,7 @@ interface SessionUpdaterOptions {
 export class SessionUpdater {
   readonly #options: SessionUpdaterOptions
   /** Sessions whose browsers may differ from their rows. */
-  readonly #unsure = new Set<SessionId>()
+  readonly #inconsistent = new Set<SessionId>()
 
   constructor(options: SessionUpdaterOptions) {
     this.#options = options
@@ -63,10 +63,10 @@ export class SessionUpdater {
    * Restores the sessions that may differ from their rows. Called periodically, because the database or an agent may be
    * unavailable for long.
    */
-  async restoreUnsure(): Promise<void> {
-    const unsure = [...this.#unsure]
+  async restoreInconsistent(): Promise<void> {
+    const unsure = [...this.#inconsistent]
     // Removed until it fails again: while an attempt takes long, no second one may start.
-    this.#unsure.clear()
+    this.#inconsistent.clear()
     await Promise.all(unsure.map((id) => this.restore(id)))
   }
 
@@ -107,7 +107,7 @@ export class SessionUpdater {
       return await write()
     } catch (error) {
       // The failed change may be partially applied, and an interrupted write of the row may have succeeded.
-      if (changes.some(({ apply }) => apply)) this.#unsure.add(session.id)
+      if (changes.some(({ apply }) => apply)) this.#inconsistent.add(session.id)
       await this.#revert(session.id, applied)
       // If the session was deleted meanwhile, reports that instead of the consequences.
       await this.#getActive(session.id)
@@ -130,7 +130,7 @@ export class SessionUpdater {
       // If the session has moved, its new server restores it.
       if (session?.driver_id === driverId) for (const restore of restores) await restore(session)
     } catch (error) {
-      this.#unsure.add(id)
+      this.#inconsistent.add(id)
       logger.warn({ err: error, sessionId: id }, 'could not restore a browser to the settings of its session; retrying')
     }
   }

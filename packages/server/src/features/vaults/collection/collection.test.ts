@@ -77,7 +77,7 @@ test('an item without its values has a link to a form, which makes it ready', as
   )
 })
 
-test('the page runs nothing, loads nothing, is in no frame, and stays out of caches and referrers', async () => {
+test('the page runs no scripts, loads nothing, cannot be embedded, and stays out of caches and referrers', async () => {
   const { url } = await pendingItem()
 
   const { headers } = await fetch(url)
@@ -93,7 +93,7 @@ test('the page runs nothing, loads nothing, is in no frame, and stays out of cac
   )
 })
 
-test('a submission that breaks a rule stores nothing, says where, and repeats nothing', async () => {
+test('an invalid submission stores nothing, and its response names the fields without their values', async () => {
   const { project, url } = await pendingItem()
 
   for (const [name, values] of [
@@ -116,7 +116,7 @@ test('a submission that breaks a rule stores nothing, says where, and repeats no
   assert.equal((await submit(url, complete)).status, 200)
 })
 
-test('a link is used once, by one of twenty', async () => {
+test('of twenty concurrent submissions of a link, one succeeds', async () => {
   const { url } = await pendingItem()
 
   const answers = await Promise.all(
@@ -129,7 +129,7 @@ test('a link is used once, by one of twenty', async () => {
   assert.equal((await fetch(url)).status, 410)
 })
 
-test('links end with their time, with a newer version and with the item, and unknown ones open nothing', async () => {
+test('links expire, end with a newer version and with the item, and unknown ones are invalid', async () => {
   const { project, item, url } = await pendingItem()
   assert.equal((await read(project)).action?.url, url, 'it stays the same')
   server.clock.advance(30 * 60)
@@ -161,7 +161,7 @@ test('links end with their time, with a newer version and with the item, and unk
   }
 })
 
-test('a ready item gets a link when it is asked for, and keeps what is left empty', async () => {
+test('a ready item gets a link on request, and fields that are left empty keep their values', async () => {
   const { project, url } = await pendingItem()
   await submit(url, complete)
 

@@ -116,7 +116,7 @@ test('fields may be an object from names to definitions, and the provider may be
   assert.equal(body.state.status, 'pending_collection')
 })
 
-test('what breaks a rule is a 400 that names the field and no value', async () => {
+test('an invalid value is a 400 that names the field and not the value', async () => {
   const project = await projectWithVault()
   const field = { name: 'a', type: 'text' }
   const one = (change: object) => ({ provider: 'kernel', fields: [{ ...field, ...change }] })
@@ -157,7 +157,7 @@ test('what breaks a rule is a 400 that names the field and no value', async () =
   assert.equal((await put(project, login, 'a%20b')).status, 400)
 })
 
-test('what needs a service that is not here is refused by its name', async () => {
+test('types that need a missing service are rejected by name', async () => {
   const project = await projectWithVault()
 
   for (const [type, spec, status, code, message] of [
@@ -184,7 +184,7 @@ test('what needs a service that is not here is refused by its name', async () =>
   assert.deepEqual((await project.call('GET', '/vaults/v/items')).body, [])
 })
 
-test('values that were encrypted for the vault are stored, and those for another key refused', async () => {
+test('values that were encrypted for the vault are stored, and those for another key are rejected', async () => {
   const project = await projectWithVault()
   const early = await put(project, {
     fields: [{ name: 'pin', type: 'password', encrypted_value: await encrypted('1234') }],
@@ -228,7 +228,7 @@ async function encrypted(text: string, key?: VaultEncryptionKey, enc = 'A256GCM'
     .encrypt(key ? await importJWK(key.jwk, 'ECDH-ES') : other)
 }
 
-test('an update replaces, keeps and clears values, and has to know the newest version', async () => {
+test('an update replaces, keeps and clears values, and must name the newest version', async () => {
   const project = await projectWithVault()
   const { body: made } = await put(project)
 
@@ -266,7 +266,7 @@ test('an update replaces, keeps and clears values, and has to know the newest ve
   assert.deepEqual(ready.body.state.fields?.code, { has_value: false })
 })
 
-test('fields are added and removed, with what they hold', async () => {
+test('fields are added and removed with their values', async () => {
   const project = await projectWithVault()
   const fields = [
     { name: 'user', type: 'text', sensitive: false, value: 'ann' },
@@ -308,7 +308,7 @@ test('fields are added and removed, with what they hold', async () => {
   assert.equal(changed.body.state.status, 'pending_collection', 'a field that went has taken its value with it')
 })
 
-test('a required secret for one-time codes cannot be cleared', async () => {
+test('a required TOTP secret cannot be cleared', async () => {
   const project = await projectWithVault()
   await put(project, { fields: [{ name: 'code', type: 'totp', value: 'gezdgnbvgy3tqojq====' }] })
 
@@ -330,7 +330,7 @@ test('of twenty updates of one version on two servers one succeeds', async () =>
   assert.deepEqual(answers.map(({ status }) => status).toSorted(), [200, ...Array.from({ length: 19 }, () => 409)])
 })
 
-test('of twenty creates of one key one succeeds, and the others find it', async () => {
+test('of twenty creates with one key one succeeds, and the others return its item', async () => {
   const project = await projectWithVault()
 
   const answers = await Promise.all(
@@ -345,7 +345,7 @@ test('of twenty creates of one key one succeeds, and the others find it', async 
   )
 })
 
-test('a vault has room for 200 items', async () => {
+test('a vault can contain 200 items', async () => {
   const project = await projectWithVault()
   const spec = { fields: [{ name: 'a', type: 'text', value: 'x' }] }
   for (let index = 0; index < 200; index += 20) {
@@ -359,7 +359,7 @@ test('a vault has room for 200 items', async () => {
   assert.equal((await project.call<VaultItem[]>('GET', '/vaults/v/items')).body.length, 200)
 })
 
-test('events tell what happened in order, and whoever waits learns of the next one', async () => {
+test('events are listed in order, and a waiting caller gets the next one', async () => {
   const project = await projectWithVault()
   await put(project)
   const events = async (query = '', by = project) =>
@@ -386,7 +386,7 @@ test('events tell what happened in order, and whoever waits learns of the next o
   }
 })
 
-test('whoever waits for an item gets it when it changes', async () => {
+test('a waiting caller gets the item when it changes', async () => {
   const project = await projectWithVault()
   await put(project)
 
@@ -399,7 +399,7 @@ test('whoever waits for an item gets it when it changes', async () => {
   assert.equal(waited.body.version, 2, JSON.stringify(waited.body))
 })
 
-test('what an item does not offer is a 409', async () => {
+test('an operation that an item does not support is a 409', async () => {
   const project = await projectWithVault()
   await put(project)
 

@@ -38,7 +38,7 @@ async function projectWithCredential(): Promise<TestProject> {
   return project
 }
 
-test('an item of a connection fills in its saved credential, and tells only which values there are', async () => {
+test('an item of a connection fills in its saved credential, and reveals only which values exist', async () => {
   const project = await projectWithCredential()
   const id = await connection(project, { credential: { name: 'stored' }, allowed_domains: ['login.test'] })
 
@@ -92,7 +92,7 @@ test('an item of a connection fills in its saved credential, and tells only whic
   assert.equal((await fill('totp_secret')).body.code, 'field_unavailable')
 })
 
-test('an item says why its connection gives it nothing, and a new one needs a credential', async () => {
+test('an item reports why its connection has no credential, and a new one requires a credential', async () => {
   const project = await projectWithCredential()
   const without = await connection(project, { profile_name: 'none' })
   await project.call('POST', '/org/credential_providers', { provider_type: 'onepassword', name: 'op', token: 'token' })

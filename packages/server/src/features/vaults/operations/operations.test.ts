@@ -83,7 +83,7 @@ async function linkedOn(host: TestServer, spec: object = {}) {
   return { project, sessionId, agent, body }
 }
 
-test('a fill finds the elements first, and sends the values when their place is allowed', async () => {
+test('a fill first finds the elements, and then sends the values if their destination is permitted', async () => {
   const { agent, fill, eventNames } = await linked()
 
   const { status, body } = await fill()
@@ -101,7 +101,7 @@ test('a fill finds the elements first, and sends the values when their place is 
   assert.deepEqual(await eventNames(), ['item.created', 'fill.started', 'fill.completed'])
 })
 
-test('of a secret for one-time codes a fresh code is written', async () => {
+test('for a TOTP secret, a fresh code is written', async () => {
   const { agent, fill } = await linked()
   server.clock.advance(59 - server.clock.now().getTime() / 1000)
 
@@ -111,7 +111,7 @@ test('of a secret for one-time codes a fresh code is written', async () => {
   assert.deepEqual(agent.filled[0]?.values, ['287082'])
 })
 
-test('what is refused before anything is written sends no value', async () => {
+test('an operation that is rejected before writing sends no values', async () => {
   const { project, agent, fill, sessionId } = await linked()
   const other = await project.session()
   const stranger = await (await server.project()).session()
@@ -150,7 +150,7 @@ test('what is refused before anything is written sends no value', async () => {
   assert.deepEqual(agent.filled, [])
 })
 
-test('an item that waits for its values is not filled', async () => {
+test('an item without its values is not filled in', async () => {
   const { project, fill } = await linked()
   await project.call('PATCH', path, { type: 'credential', version: 1, spec: { fields: { user: { value: null } } } })
 
@@ -159,7 +159,7 @@ test('an item that waits for its values is not filled', async () => {
   assert.deepEqual([refused.status, refused.body.code], [409, 'vault_operation_not_available'])
 })
 
-test('the domains of an item hold for the page and for the frames of its elements', async () => {
+test('the domains of an item apply to the page and to the frames of its elements', async () => {
   const { agent, fill, eventNames } = await linked({ allowed_domains: ['example.com', 'Login.Test'] })
 
   assert.equal((await fill()).status, 200)
@@ -171,7 +171,7 @@ test('the domains of an item hold for the page and for the frames of its element
   assert.equal(agent.filled.length, 2)
 })
 
-test('a fill of which nothing is heard after the values were sent has an unknown outcome', async () => {
+test('a fill without a response after the values were sent has an unknown outcome', async () => {
   const { agent, fill, eventNames } = await linked()
   agent.fillFormFields = async () => {
     throw new Error('the agent has failed')
@@ -187,7 +187,7 @@ test('a fill of which nothing is heard after the values were sent has an unknown
   assert.equal((await eventNames()).at(-1), 'fill.unknown')
 })
 
-test('a key of the agent that is none ends a fill before anything is sent', async () => {
+test('an invalid key of the agent ends a fill before anything is sent', async () => {
   const { agent, fill, eventNames } = await linked()
   agent.makeSealingKey = async () => ({ key_id: 'x', jwk: { kty: 'EC', crv: 'P-256', x: 'AA', y: 'AA' } })
 
@@ -197,7 +197,7 @@ test('a key of the agent that is none ends a fill before anything is sent', asyn
   assert.equal((await eventNames()).at(-1), 'fill.failed')
 })
 
-test('fills of one browser come one after another', async () => {
+test('fills of one browser run one after another', async () => {
   const { agent, fill } = await linked()
   let underWay = 0
   let most = 0
@@ -218,7 +218,7 @@ test('fills of one browser come one after another', async () => {
   assert.equal(most, 1)
 })
 
-test('a fill that comes to another server than that of the session is passed on to it', async () => {
+test('a fill on another server is forwarded to the server of the session', async () => {
   const first = await TestServer.open({ isShared: true })
   const second = await first.sibling('second')
   try {
@@ -241,7 +241,7 @@ for (const [state, event] of [
   ['preparing', 'fill.failed'],
   ['writing', 'fill.unknown'],
 ] as const) {
-  test(`what a killed server was ${state} ends as ${event} and blocks no later fill`, async () => {
+  test(`an operation that a killed server was ${state} ends as ${event} and blocks no later fill`, async () => {
     const { project, sessionId, fill, eventNames } = await linked()
     const { id } = await server.database
       .selectFrom('vault_items')
@@ -264,7 +264,7 @@ for (const [state, event] of [
   })
 }
 
-test('an operation that breaks off has failed, or an unknown outcome once values were sent', async () => {
+test('an interrupted operation has failed, or has an unknown outcome if values were sent', async () => {
   const { sessionId, project, eventNames } = await linked()
   const operations = new OperationStore(server.database)
   const { item } = await server.services.vaultItems.get({ projectId: project.id, vault: 'v', key: 'login' })
@@ -292,7 +292,7 @@ test('an operation that breaks off has failed, or an unknown outcome once values
   assert.deepEqual(await eventNames(), ['item.created', 'fill.started', 'fill.failed', 'fill.started', 'fill.unknown'])
 })
 
-test('an operation leaves a state only for those that follow it', () => {
+test('an operation changes only to states that may follow', () => {
   assert.deepEqual(statesBefore('writing'), ['preparing'])
   assert.deepEqual(statesBefore('failed'), ['preparing', 'writing'])
   assert.deepEqual(statesBefore('preparing'), [])
@@ -319,7 +319,7 @@ for (const [what, allowedDomains, pageUrl, origins, isAllowed] of [
   })
 }
 
-test('values take the place of nulls in the input of a tool', () => {
+test('values replace nulls in the input of a tool', () => {
   const input = { user: { 'a/b': null, 'c~d': [1, null] }, other: 'x' }
 
   assert.deepEqual(bindValues(input, ['/user/a~1b', '/user/c~0d/1'], ['one', 'two']), {
@@ -338,7 +338,7 @@ test('values take the place of nulls in the input of a tool', () => {
   }
 })
 
-test('what a page answers is free of the values that it was given', () => {
+test('the response of a page does not contain the values that it received', () => {
   const texts = ['p"s ö', '123456']
 
   const clean = withoutTexts(

@@ -24,7 +24,7 @@ const link = {
 
 const create = (owner: TestProject, body: unknown = link) => owner.call<Answer>('POST', path, body)
 
-test('a config is created, read by id and name, changed and deleted, and never gives its secret away', async () => {
+test('a config is created, read by id and name, changed and deleted, and its secret is never returned', async () => {
   const owner = await server.project()
 
   const made = await create(owner)
@@ -67,7 +67,7 @@ test('a config is created, read by id and name, changed and deleted, and never g
   }
 })
 
-test('names are unique, rules are told, and writes need a key of the organization', async () => {
+test('names are unique, invalid values are reported, and writes need a key of the organization', async () => {
   const owner = await server.project()
   await create(owner)
   await create(owner, { ...link, name: 'second' })

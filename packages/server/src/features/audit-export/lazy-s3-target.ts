@@ -8,7 +8,7 @@ export interface AuditExportConfig {
 }
 
 /** Loads the S3 SDK on first use: loading takes a quarter of a second, and most servers never need it. */
-export class LateS3Target implements ExportTarget {
+export class LazyS3Target implements ExportTarget {
   readonly #endpoint: string | undefined
 
   constructor(endpoint: string | undefined) {

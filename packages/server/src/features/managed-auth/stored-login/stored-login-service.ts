@@ -6,11 +6,11 @@ import type { CredentialProviderService } from '../../credential-providers/crede
 import type { CredentialService } from '../../credentials/credential-service.ts'
 import type { ConnectionStore, StoredConnection } from '../connection-store.ts'
 import type { Inputs } from '../flows/flow-secrets.ts'
-import type { LoginMeans } from './login-means.ts'
+import type { StoredLogin } from './stored-login.ts'
 
 const maxNameTries = 5
 
-interface MeansServiceOptions {
+interface StoredLoginServiceOptions {
   readonly connections: ConnectionStore
   readonly credentials: CredentialService
   readonly providers: CredentialProviderService
@@ -18,27 +18,27 @@ interface MeansServiceOptions {
 }
 
 /** Reads the stored values for the login of a connection, and stores the values of a successful login. */
-export class MeansService {
-  readonly #options: MeansServiceOptions
+export class StoredLoginService {
+  readonly #options: StoredLoginServiceOptions
 
-  constructor(options: MeansServiceOptions) {
+  constructor(options: StoredLoginServiceOptions) {
     this.#options = options
   }
 
   /** Undefined when nothing is stored. */
-  async open(connection: StoredConnection): Promise<LoginMeans | undefined> {
+  async open(connection: StoredConnection): Promise<StoredLogin | undefined> {
     if (connection.credential_id) return this.#openCredential(connection, connection.credential_id)
     return this.#openProvider(connection)
   }
 
-  async #openCredential({ project_id }: StoredConnection, id: string): Promise<LoginMeans | undefined> {
+  async #openCredential({ project_id }: StoredConnection, id: string): Promise<StoredLogin | undefined> {
     const open = await this.#options.credentials.openForLogin(project_id, id)
     if (!open) return undefined
     const { credential, values, totp } = open
     return { version: versionOf(id, credential.version), values, ssoProvider: credential.sso_provider, totp }
   }
 
-  async #openProvider(connection: StoredConnection): Promise<LoginMeans | undefined> {
+  async #openProvider(connection: StoredConnection): Promise<StoredLogin | undefined> {
     const { credential_provider_id: id, credential_path: path, credential_auto: isAuto } = connection
     if (!id || (path === null && !isAuto)) return undefined
     const wanted = path === null ? { domain: connection.domain } : { path }
@@ -54,7 +54,7 @@ export class MeansService {
   }
 
   /** Records that the site has rejected the stored values: they are not tried again until they change. */
-  async noteRefusal({ id }: StoredConnection, { version }: LoginMeans): Promise<void> {
+  async noteRefusal({ id }: StoredConnection, { version }: StoredLogin): Promise<void> {
     await this.#options.connections.note(id, { refused_credential: version })
   }
 

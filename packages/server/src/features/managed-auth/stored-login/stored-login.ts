@@ -2,7 +2,7 @@ import type { LoginField } from '@berth/contract/agent/login/login-page.ts'
 import type { TotpCode } from '../../../secrets/totp.ts'
 
 /** The stored values for the login of a connection. */
-export interface LoginMeans {
+export interface StoredLogin {
   /** Identifies the credential and its version, so that a rejected one is not used again. */
   readonly version: string
   readonly values: ReadonlyMap<string, string>
@@ -27,11 +27,11 @@ export function isCode({ purpose }: Pick<LoginField, 'purpose'>): boolean {
 }
 
 /** The stored value for a field: by the name under which it is stored, otherwise by the usual names of such fields. */
-export function storedValue(means: LoginMeans, field: LoginField): string | undefined {
+export function storedValue(storedLogin: StoredLogin, field: LoginField): string | undefined {
   if (isCode(field) || field.name === 'totp_secret') return undefined
-  const exact = means.values.get(field.name)
+  const exact = storedLogin.values.get(field.name)
   if (exact !== undefined) return exact
-  const byKey = new Map([...means.values].map(([key, value]) => [key.toLowerCase(), value]))
+  const byKey = new Map([...storedLogin.values].map(([key, value]) => [key.toLowerCase(), value]))
   for (const key of [field.name.toLowerCase(), ...(keysOf[field.purpose] ?? [])]) {
     const value = byKey.get(key)
     if (value === undefined) continue
@@ -45,6 +45,6 @@ export function storedValue(means: LoginMeans, field: LoginField): string | unde
 /**
  * Whether the stored TOTP secret gives the code for this field. A page that does not name the kind of code may mean it.
  */
-export function takesTotp(means: LoginMeans, { purpose }: Pick<LoginField, 'purpose'>): boolean {
-  return means.totp !== undefined && (purpose === 'totp' || purpose === 'code')
+export function takesTotp(storedLogin: StoredLogin, { purpose }: Pick<LoginField, 'purpose'>): boolean {
+  return storedLogin.totp !== undefined && (purpose === 'totp' || purpose === 'code')
 }

@@ -7,7 +7,7 @@ import type { ReplayService } from '../replays/replay-service.ts'
 import type { SessionRecovery } from './recover-sessions.ts'
 import type { SessionMachines } from './session-machines.ts'
 
-interface SessionTakeUpsOptions {
+interface SessionHandoversOptions {
   readonly recovery: SessionRecovery
   readonly moves: SessionMoves
   readonly store: SessionStore
@@ -22,12 +22,12 @@ interface SessionTakeUpsOptions {
  * Moves sessions between servers when every server can reach every machine. The row names the server of a session. That
  * server adopts the machine at the first request for the session, or in the next round of the reaper.
  */
-export class SessionTakeUps {
-  readonly #options: SessionTakeUpsOptions
+export class SessionHandovers {
+  readonly #options: SessionHandoversOptions
   readonly #running = new Map<SessionId, Promise<void>>()
   #isLeaving = false
 
-  constructor(options: SessionTakeUpsOptions) {
+  constructor(options: SessionHandoversOptions) {
     this.#options = options
   }
 
@@ -39,10 +39,10 @@ export class SessionTakeUps {
   }
 
   /** Hands the sessions of this server over to others, if there are any. Open connections of clients continue. */
-  async giveAway(): Promise<number> {
+  async handOverAll(): Promise<number> {
     const { moves, logger } = this.#options
     this.#isLeaving = true
-    const moved = await moves.giveAway()
+    const moved = await moves.moveToOthers()
     await Promise.all(moved.map((session) => this.#handOver(session)))
     if (moved.length > 0) logger.info({ sessions: moved.length }, 'handed sessions over to other servers')
     return moved.length
@@ -60,7 +60,7 @@ export class SessionTakeUps {
   /**
    * Adopts the session's machine on this server. Concurrent calls share one adoption. Ends a session without a machine.
    */
-  takeUp(session: UnfinishedSession): Promise<void> {
+  adopt(session: UnfinishedSession): Promise<void> {
     const { id } = session
     const known = this.#running.get(id)
     if (known) return known
@@ -74,17 +74,17 @@ export class SessionTakeUps {
   }
 
   /** Resolves when the machine of a session is here, if it belongs here. Called for a request that has arrived here. */
-  async arrive(id: SessionId): Promise<void> {
+  async adoptForRequest(id: SessionId): Promise<void> {
     const { machines, store, serverId } = this.#options
     const running = this.#running.get(id)
     if (running) return running.catch(() => {})
     if (machines.has(id)) return
     const session = await store.findUnfinished(serverId, id)
-    if (session && session.state !== 'starting') await this.takeUp(session).catch(() => {})
+    if (session && session.state !== 'starting') await this.adopt(session).catch(() => {})
   }
 
   /** Detaches from a machine whose session another server has taken over, and returns whether one has. */
-  async yieldTo(id: SessionId): Promise<boolean> {
+  async releaseIfMoved(id: SessionId): Promise<boolean> {
     const { store, machines, connections, serverId } = this.#options
     const server = await store.findServer(id)
     if (server === undefined || server === serverId) return false
@@ -92,7 +92,7 @@ export class SessionTakeUps {
     if (this.#isLeaving) return true
     // From now on, this server would not notice that they lose the session.
     connections.cut(id)
-    await machines.letGo(id)
+    await machines.detach(id)
     return true
   }
 }
