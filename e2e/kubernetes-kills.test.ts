@@ -39,7 +39,10 @@ suite('parts of a machine in a pod that are killed', { skip: noCluster, timeout:
   }
 
   for (const [what, kill] of [
-    ['its agent is killed', (pod: string) => inContainer(pod, 'machine', killByCommand('^/opt/berth/node /opt/berth/programs/agent'))],
+    [
+      'its agent is killed',
+      (pod: string) => inContainer(pod, 'machine', killByCommand('^/opt/berth/node /opt/berth/programs/agent')),
+    ],
     ['the first process of its machine ends', (pod: string) => inContainer(pod, 'machine', 'kill -TERM 1')],
     ['somebody deletes its pod', (pod: string) => kubectl('delete', 'pod', pod, '--wait=false')],
     ['somebody deletes its pod by force', (pod: string) => kubectl('delete', 'pod', pod, '--force', '--wait=false')],

@@ -187,7 +187,8 @@ suite('a program in a pod', { skip: noNode, timeout: 240_000 }, () => {
   test('finds a container without rights around it, should it leave the sandbox', async () => {
     const look = (container: 'machine' | 'egress', script: string) => inContainer(pod, container, script)
     const facts = 'grep -E "^(CapEff|CapBnd|NoNewPrivs|Uid):" /proc/self/status; cat /proc/self/uid_map'
-    const writes = 'for file in /attack /etc/attack /usr/attack /opt/attack; do touch $file 2>/dev/null && echo $file; done; true'
+    const writes =
+      'for file in /attack /etc/attack /usr/attack /opt/attack; do touch $file 2>/dev/null && echo $file; done; true'
 
     for (const [container, user] of [
       ['machine', 1000],

@@ -312,14 +312,14 @@ type Moment = 'resolve' | 'updateHere' | 'beginEndHere'
 
 /** The sessions of the first server move right before its first call of this method of the store. */
 function moveBefore(moment: Moment) {
-  const { store, takeUps } = first.services
+  const { store, handovers } = first.services
   const ask = store[moment] as (...args: unknown[]) => Promise<unknown>
   let isMoved = false
   const restore = () => void Object.assign(store, { [moment]: ask })
   const moveAndAsk = async (...args: unknown[]) => {
     if (!isMoved) {
       isMoved = true
-      await takeUps?.giveAway()
+      await handovers?.handOverAll()
     }
     return ask.apply(store, args)
   }
