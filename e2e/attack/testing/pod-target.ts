@@ -33,7 +33,7 @@ export class PodTarget implements AsyncDisposable {
 
   static async start(): Promise<PodTarget> {
     await using open = new AsyncDisposableStack()
-    await run('ip', ['link', 'add', link, 'type', 'dummy'])
+    await run('ip', ['link', 'add', link, 'type', 'bridge'])
     open.defer(async () => void (await run('ip', ['link', 'del', link])))
     await run('ip', ['link', 'set', link, 'up'])
     for (const address of Object.values(nodeAddresses).flat()) await run('ip', ['addr', 'add', address, 'dev', link])
