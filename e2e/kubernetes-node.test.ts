@@ -111,7 +111,7 @@ suite('the node of machines', { skip: noNode, timeout: 300_000 }, () => {
     const later = await createLater()
 
     assert.deepEqual([refused.status, refused.body.code], [529, 'capacity_exhausted'])
-    assert.match(refused.body.message, /unreachable|not-ready/)
+    assert.match(refused.body.message, /untolerated taint/)
     assert.ok(await canBeUsed(later))
     assert.equal(await deleteSession(berth, later.session_id), 204)
   })

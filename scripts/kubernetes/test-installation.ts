@@ -82,13 +82,12 @@ export class TestInstallation implements AsyncDisposable {
       existingSecret: secretName,
       'blobs.bucket': bucket,
       'blobs.endpoint': `http://${host}:${s3Port}`,
-      'server.replicas': '2',
-      'server.drainSeconds': '5',
       'server.resources.requests.cpu': '10m',
       'machines.cpuRequest': '10m',
       'machines.reserve': 'headless=1',
     }
-    this.#values = Object.entries(values).flatMap(([name, value]) => ['--set-string', `${name}=${value}`])
+    const texts = Object.entries(values).flatMap(([name, value]) => ['--set-string', `${name}=${value}`])
+    this.#values = [...texts, '--set', 'server.replicas=2,server.drainSeconds=5']
   }
 
   /** Resolves when helm reports that everything is ready. */
