@@ -278,7 +278,7 @@ test("a failed install fails the deployment, with the installer's output in its 
 
   assert.deepEqual(
     [status, status_reason],
-    ['failed', 'The dependencies could not be installed: uv pip install ended with 1.'],
+    ['failed', 'The dependencies could not be installed: uv pip install failed with exit code 1.'],
   )
   assert.match(log.join('\n'), /no-such-package/)
 })

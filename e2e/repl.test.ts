@@ -169,7 +169,7 @@ test('output is limited, and output between calls is returned by the next', asyn
     image.content?.map(({ mime_type }) => mime_type),
     ['image/webp', 'image/jpeg'],
   )
-  assert.match((await run('repl.emitImage("bm8gaW1hZ2U=")')).error ?? '', /no image/)
+  assert.match((await run('repl.emitImage("bm8gaW1hZ2U=")')).error ?? '', /must be PNG/)
   assert.match(
     (await run('repl.emitImage(Buffer.concat([Buffer.from([0xff, 0xd8, 0xff]), Buffer.alloc(9 << 20)]))')).error ?? '',
     /at most/,

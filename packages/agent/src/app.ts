@@ -168,7 +168,8 @@ function handlersOf(
       response.writeHead(204).end()
     },
     configure: async (request, response) => {
-      const { telemetry: capture, force, rehearse, ...configuration } = await readJson<BrowserConfiguration>(request)
+      const asked = await readJson<BrowserConfiguration>(request)
+      const { telemetry: capture, force, rehearse, is_restore: isRestore, ...configuration } = asked
       if (configuration.viewport && !force && !config.headless && liveView.hasViewers) {
         throw new BerthError('viewport_in_use', { use: 'a live view is open' })
       }
@@ -180,7 +181,7 @@ function handlersOf(
       if (capture !== undefined) await telemetry.configure(capture)
       await browser.configure(configuration)
       // A change counts as activity: the idle time of a reserve browser starts now.
-      activity.restart()
+      if (!isRestore) activity.restart()
       response.writeHead(204).end()
     },
     fetchPage: async (request, response) => {

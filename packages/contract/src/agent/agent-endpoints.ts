@@ -278,6 +278,8 @@ export const BrowserConfiguration = z.object({
   start_url: z.string().optional(),
   /** Null captures nothing. */
   telemetry: TelemetryCapture.nullable().optional(),
+  /** Whether a new server repeats what the session already has. This does not count as activity. */
+  is_restore: z.boolean().optional(),
 })
 export type BrowserConfiguration = z.infer<typeof BrowserConfiguration>
 

@@ -184,7 +184,7 @@ test('merges nothing when a link exists where a folder is needed', async () => {
   const outside = await mkdtemp(join(folder, 'outside-'))
   await symlink(outside, join(into, 'd'))
 
-  await assert.rejects(mergeFolder(target, into), { name: 'BadArchive', message: /is a link there|a link there/ })
+  await assert.rejects(mergeFolder(target, into), { name: 'BadArchive', message: /a link in the target/ })
 
   assert.deepEqual(await readdir(outside), [])
   assert.deepEqual(await readdir(into), ['d'])

@@ -55,7 +55,7 @@ test('an override of the contract replaces what Zod knows about the text before 
 
   const limit = parameters.find(({ name }: { name: string }) => name === 'limit')
 
-  const description = 'More than 100 counts as 100.'
+  const description = 'Larger values are reduced to 100.'
   assert.deepEqual(limit.schema, { type: 'integer', minimum: 1, default: 20, description })
 })
 

@@ -66,12 +66,16 @@ export class SessionTelemetry {
   }
 
   /** Makes the agent of the session capture these categories from now on. */
-  async configure(id: SessionId, config: BrowserTelemetryConfig | null): Promise<void> {
+  async configure(
+    id: SessionId,
+    config: BrowserTelemetryConfig | null,
+    { isRestore = false }: { readonly isRestore?: boolean } = {},
+  ): Promise<void> {
     const machines = this.#machines.get(id)
     if (!machines) throw new BerthError('session_unreachable')
     if (config) this.#open(id, machines.events)
     for (const listener of this.#configured) listener(id, config)
-    const body = { telemetry: captureOf(config) }
+    const body = { telemetry: captureOf(config), ...(isRestore && { is_restore: true }) }
     const options = { limitMilliseconds: configurationLimitMilliseconds }
     await commandAgent(machines.commands, configureAgent, body, options).catch((cause: unknown) => {
       if (!(cause instanceof AgentRefusal)) throw cause

@@ -192,7 +192,9 @@ test('a reader that disconnects and resumes receives every event once', async ()
 test('stored events are paged, filtered and ordered, also when the session has ended', async () => {
   const owner = await server.project()
   const session = await observed(owner)
-  tell(session, 25)
+  tell(session, 1)
+  await untilStored(session, 1) // The server reads by now, so that it has the others when the agent ends.
+  tell(session, 24, 2)
   agentOf(session).telemetry.append({ ...consoleEvent('error'), type: 'console_error' })
   agentOf(session).telemetry.append({ ...consoleEvent('idle'), type: 'network_idle', category: 'network' })
   assert.equal((await owner.call('DELETE', `/browsers/${session.session_id}`)).status, 204)

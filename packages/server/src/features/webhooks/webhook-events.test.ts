@@ -195,9 +195,14 @@ for (const type of WebhookEventType.options) {
 }
 
 const endings: Readonly<Record<string, (owner: TestProject, session: Browser) => Promise<unknown>>> = {
-  timeout: async () => {
+  timeout: async (owner, session) => {
     server.clock.advance(3600)
-    await server.reap()
+    await until(async () => {
+      // What the agent has told of its idle time may not be in the row yet.
+      await server.reap()
+      const { status } = await owner.call('GET', `/browsers/${session.session_id}`)
+      return status === 404 ? status : undefined
+    })
   },
   machine_ended: async (owner, session) => {
     server.host.agentOf(session.session_id as SessionId).kill()

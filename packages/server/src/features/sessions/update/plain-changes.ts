@@ -31,5 +31,5 @@ export function planTelemetry(telemetry: SessionTelemetry): PlanChange {
 }
 
 export function restoreTelemetry(telemetry: SessionTelemetry): RestoreSession {
-  return ({ id, telemetry: config }) => telemetry.configure(id, config)
+  return ({ id, telemetry: config }) => telemetry.configure(id, config, { isRestore: true })
 }

@@ -34,18 +34,22 @@ export class ViewportChanges {
     }
     return {
       columns: { viewport: JSON.stringify(viewport) },
-      apply: () => this.#replays.betweenSegments(id, () => this.#resize(id, viewport, asked.force)),
-      revert: () => this.#replays.betweenSegments(id, () => this.#resize(id, before, true)),
+      apply: () => this.#replays.betweenSegments(id, () => this.#resize(id, viewport, { force: asked.force })),
+      revert: () => this.#replays.betweenSegments(id, () => this.#resize(id, before, { force: true })),
     }
   }
 
-  readonly restore: RestoreSession = ({ id, viewport }) => this.#resize(id, viewport, true)
+  readonly restore: RestoreSession = ({ id, viewport }) => this.#resize(id, viewport, { force: true, is_restore: true })
 
   /** The agent rejects the change while a live view is open, unless it is forced. */
-  async #resize(id: SessionId, viewport: Session['viewport'], force: boolean): Promise<void> {
+  async #resize(
+    id: SessionId,
+    viewport: Session['viewport'],
+    how: { readonly force: boolean; readonly is_restore?: boolean },
+  ): Promise<void> {
     const options = { limitMilliseconds: resizeLimitMilliseconds }
     await this.#machines
-      .command(id, configureAgent, { viewport: windowOf(viewport), force }, options)
+      .command(id, configureAgent, { viewport: windowOf(viewport), ...how }, options)
       .catch((cause: unknown) => {
         if (!(cause instanceof AgentRefusal)) throw cause
         if (cause.code === 'viewport_in_use') throw new BerthError(cause.code, { use: 'a live view is open' })
