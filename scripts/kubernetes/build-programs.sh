@@ -90,6 +90,7 @@ GO
   rm "$folder/pause.layer"
 }
 
+begin=$SECONDS
 missing() {
   local program
   for program in "$@"; do [ -x "$folder/$program" ] || return 0; done
@@ -134,3 +135,4 @@ if missing kube-router; then
   CGO_ENABLED=0 build "$module" github.com/cloudnativelabs/kube-router/v2/cmd/kube-router kube-router ''
 fi
 write_pause
+[ $((SECONDS - begin)) -lt 5 ] || say "all of it took $((SECONDS - begin)) s"

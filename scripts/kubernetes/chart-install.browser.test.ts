@@ -6,6 +6,7 @@ import { containerNames } from '@berth/server/drivers/kubernetes/machine-pod.ts'
 import type Kernel from '@onkernel/sdk'
 import type { BrowserCreateResponse } from '@onkernel/sdk/resources/browsers'
 import { chromium, type Page } from 'playwright-core'
+import { SessionLoad } from './session-load.ts'
 import { noInstall, TestInstallation } from './test-installation.ts'
 
 const patience = { firstPauseMilliseconds: 100, longestPauseMilliseconds: 1_000, patienceMilliseconds: 60_000 }
@@ -51,12 +52,29 @@ describe('the chart in a cluster', { skip: noInstall ?? false }, async () => {
     kept = session
   })
 
-  it('keeps its sessions and their pages while an update replaces the server', async () => {
-    await berth.replaceServer()
+  it('keeps its sessions and their pages while an update replaces the servers', async () => {
+    await berth.replaceServers()
 
     await eventually(() =>
       onPage(kept.cdp_ws_url, async (page) => assert.equal(await page.textContent('h1'), 'in a pod')),
     )
+  })
+
+  it('loses no session and fails no repeated request while an update replaces the servers under load', {
+    timeout: 300_000,
+  }, async () => {
+    const sessions = await Promise.all([1, 2].map(() => client.browsers.create({ headless: true })))
+    const load = new SessionLoad(client, sessions)
+    await load.begin()
+
+    await berth.replaceServers()
+    const { connections, requests, failures } = await load.end()
+
+    assert.deepEqual(failures, [])
+    // Each client had to connect again, and each did so at the same URL.
+    assert.ok(connections > sessions.length, `${connections} connections`)
+    assert.ok(requests > 0)
+    for (const { session_id } of sessions) await client.browsers.deleteByID(session_id)
   })
 
   it('runs machines with its seccomp profile, and no process of a pod as root', async () => {
@@ -105,8 +123,8 @@ describe('the chart in a cluster', { skip: noInstall ?? false }, async () => {
 
     await client.browsers.deleteByID(session.session_id)
 
-    // The machine of the other session, and the one in reserve.
-    await eventually(async () => assert.equal((await berth.machines()).length, 2))
+    // The machine of the other session, and one in the reserve of each server.
+    await eventually(async () => assert.equal((await berth.machines()).length, 3))
   })
 
   it('removes everything that it has created, including machines, when it is uninstalled', async () => {

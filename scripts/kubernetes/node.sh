@@ -167,8 +167,16 @@ imageGCHighThresholdPercent: 100
 evictionHard: { nodefs.available: "0%", imagefs.available: "0%", nodefs.inodesFree: "0%", memory.available: 100Mi }
 localStorageCapacityIsolation: false
 YAML
-  kubelet --config="$work/kubelet.yaml" --kubeconfig="$work/kubelet.conf" --hostname-override=node1 \
-    --node-ip="$address" --root-dir=/var/lib/kubelet >"$logs/kubelet.log" 2>&1 &
+  keep_kubelet >>"$logs/kubelet.log" 2>&1 &
+}
+
+# Started again when it ends, as on other nodes. The pods go on meanwhile.
+keep_kubelet() {
+  while true; do
+    kubelet --config="$work/kubelet.yaml" --kubeconfig="$work/kubelet.conf" --hostname-override=node1 \
+      --node-ip="$address" --root-dir=/var/lib/kubelet || true
+    sleep 1
+  done
 }
 
 # Services as in other clusters. Connection tracking settings belong to the whole host, and stay unchanged.

@@ -86,7 +86,8 @@ export class TestInstallation implements AsyncDisposable {
       'machines.cpuRequest': '10m',
       'machines.reserve': 'headless=1',
     }
-    this.#values = Object.entries(values).flatMap(([name, value]) => ['--set-string', `${name}=${value}`])
+    const texts = Object.entries(values).flatMap(([name, value]) => ['--set-string', `${name}=${value}`])
+    this.#values = [...texts, '--set', 'server.replicas=2,server.drainSeconds=5']
   }
 
   /** Resolves when helm reports that everything is ready. */
@@ -97,10 +98,12 @@ export class TestInstallation implements AsyncDisposable {
     })
   }
 
-  /** Like an update: the old server stops when the next one is ready. */
-  async replaceServer(): Promise<void> {
+  /** Like an update: an old server stops when a new one is ready. Resolves when all old servers are gone. */
+  async replaceServers(): Promise<void> {
+    const old = await this.#servers()
     await this.#kubectl('rollout', 'restart', 'deployment/berth')
     await this.#kubectl('rollout', 'status', 'deployment/berth', '--timeout', '120s')
+    await this.#kubectl('wait', ...old.map((name) => `pod/${name}`), '--for=delete', '--timeout', '120s')
   }
 
   async uninstall(): Promise<void> {
@@ -110,19 +113,22 @@ export class TestInstallation implements AsyncDisposable {
   /** The API key in the log of the first start. */
   async firstKey(): Promise<string> {
     const log = await this.#log()
-    const ready = log.split('\n').find((line) => line.startsWith('{"event":"ready"'))
-    if (ready === undefined) throw new Error(`the server does not say that it is ready:\n${log}`)
-    return JSON.parse(ready).api_key
+    const ready = log.split('\n').filter((line) => line.startsWith('{"event":"ready"'))
+    const [key] = ready.flatMap((line) => JSON.parse(line).api_key ?? [])
+    if (key === undefined) throw new Error(`no server tells the first key:\n${log}`)
+    return key
+  }
+
+  async #servers(): Promise<readonly string[]> {
+    const labelSelector = 'app.kubernetes.io/name=berth-server'
+    const { items } = await this.core.listNamespacedPod({ namespace: this.namespace, labelSelector })
+    return items.map(({ metadata }) => metadata?.name ?? '')
   }
 
   async #log(): Promise<string> {
     const { namespace } = this
-    const { items } = await this.core.listNamespacedPod({
-      namespace,
-      labelSelector: 'app.kubernetes.io/name=berth-server',
-    })
-    const name = items[0]?.metadata?.name
-    return name === undefined ? 'there is no pod' : this.core.readNamespacedPodLog({ namespace, name })
+    const logs = (await this.#servers()).map((name) => this.core.readNamespacedPodLog({ namespace, name }))
+    return (await Promise.all(logs)).join('\n')
   }
 
   /** Uses the address of the Service, like clients in the cluster. */

@@ -110,7 +110,7 @@ export function errorsOf(endpoint: Endpoint): readonly ErrorCode[] {
   const always: ErrorCode[] = ['internal_error']
   if (endpoint.access !== 'internal') always.push('shutting_down', 'too_many_connections')
   const needsKey = endpoint.access === 'project' || endpoint.access === 'organization'
-  if (needsKey || endpoint.access === 'session') always.push('database_unavailable', 'unauthorized')
+  if (needsKey || endpoint.access === 'session') always.push('database_unavailable', 'database_busy', 'unauthorized')
   if (needsKey) {
     always.push('bad_request', 'forbidden', 'project_not_found', 'insufficient_scope', 'oauth_issuer_unavailable')
   }

@@ -614,6 +614,13 @@ export const errorCatalogue = {
     retry: true,
     sentence: () => 'The database does not respond. Try again in a moment.',
   },
+  database_busy: {
+    status: 503,
+    retryAfterSeconds: 1,
+    // The same.
+    retry: true,
+    sentence: () => 'All connections to the database are in use. Try again in a moment.',
+  },
   outcome_unknown: {
     status: 504,
     // The request was started and may have had its effect.

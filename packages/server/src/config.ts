@@ -8,6 +8,7 @@ import { minHealthCheckSeconds } from '@berth/contract/managed-auth/connection.t
 import { parseToolsets, type Toolset } from '@berth/mcp/toolsets.ts'
 import { type OAuthConfig, readOAuthConfig } from './access/oauth/oauth-config.ts'
 import type { BlobsConfig } from './blobs/open-blobs.ts'
+import { defaultWaitSeconds } from './database/database.ts'
 import { type DriverName, driverNames, sharedDrivers } from './drivers/driver-names.ts'
 import type { DriverOptions } from './drivers/driver-options.ts'
 import { readKubernetesOptions } from './drivers/kubernetes-options.ts'
@@ -62,6 +63,8 @@ export interface ServerConfig {
   readonly serverAddress: string | undefined
   /** When absent, berth runs its own PostgreSQL. */
   readonly databaseUrl: string | undefined
+  /** How long a query waits for a connection while all of them are in use. */
+  readonly databaseWaitSeconds: number
   /** When absent, it is in a file in the data folder. */
   readonly masterKey: string | undefined
   /** Whether callers may list and create projects. */
@@ -143,6 +146,11 @@ export function readConfig(flags: ServeFlags, environment: NodeJS.ProcessEnv = p
     publicUrl: publicUrl(text('BERTH_PUBLIC_URL')),
     serverAddress: address,
     databaseUrl: databaseUrl(text('DATABASE_URL')),
+    databaseWaitSeconds: wholeNumber(
+      'BERTH_DATABASE_WAIT_SECONDS',
+      text('BERTH_DATABASE_WAIT_SECONDS') ?? `${defaultWaitSeconds}`,
+      1,
+    ),
     masterKey: secret('BERTH_MASTER_KEY', text('BERTH_MASTER_KEY')),
     hasProjects: switchedOn('BERTH_PROJECTS', text('BERTH_PROJECTS'), true),
     limits: {

@@ -303,7 +303,7 @@ async function startDatabase({
     shutdown.add('PostgreSQL', () => postgres.stop())
     url = postgres.connectionString
   }
-  const database = openDatabase(url, logger)
+  const database = openDatabase(url, logger, { waitSeconds: config.databaseWaitSeconds })
   try {
     const lock = await DatabaseLock.take({
       connectionString: url,

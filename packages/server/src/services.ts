@@ -360,11 +360,13 @@ export function createServices(options: ServicesOptions) {
   const connections = new SessionConnections()
   const sessionLocks = isShared ? new DatabaseSessionLocks(options.connectionString) : undefined
   const locks = sessionLocks ?? new KeyedQueue<SessionId>()
+  const elsewhere = areMachinesShared ? 'session_moving' : 'session_unreachable'
   const updater: SessionUpdater = new SessionUpdater({
     store,
     resolver,
     locks,
     driverId,
+    elsewhere,
     events,
     plans: [
       planName(store),
@@ -449,7 +451,7 @@ export function createServices(options: ServicesOptions) {
     findManagedLogin: (projectId, connectionId) => managedAuth.savedLogins.find(projectId, connectionId),
     clock,
   })
-  const sessions = new SessionService({ store, resolver, terminator, driverId })
+  const sessions = new SessionService({ store, resolver, terminator, driverId, elsewhere })
   const reserveStore = new ReserveStore(database, driverId)
   const reserve = new Reserve({
     ...options.reserve,

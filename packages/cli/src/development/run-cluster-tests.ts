@@ -8,11 +8,15 @@ import { checkoutFolder, durationText, printLine } from '../output.ts'
 const imageVariable = 'BERTH_TEST_KUBERNETES_IMAGE'
 /** The chart is tested if this is set too; cluster.sh sets the address by which pods reach this host. */
 const serverImageVariable = 'BERTH_TEST_KUBERNETES_SERVER_IMAGE'
-const clusterTests = ['kubernetes']
+/** With end-to-end tests that pass in a cluster: docs/kubernetes.md names the others. */
+const clusterTests = [
+  'kubernetes',
+  ...['attack/pod', 'cdp', 'cdp-keep-alive', 'page', 'printing'].map((name) => `e2e/${name}.test.ts`),
+]
 /** Built by scripts/kubernetes/build-programs.sh. */
 const nodePrograms = [
   ...['kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kube-proxy', 'kubelet', 'kubectl'],
-  ...['containerd', 'containerd-shim-runc-v2', 'ctr', 'runc', 'helm', 'kwok', 'kube-router'],
+  ...['containerd', 'containerd-shim-runc-v2', 'ctr', 'runc', 'etcd', 'helm', 'kwok', 'kube-router'],
 ]
 
 /**

@@ -36,7 +36,7 @@ const testPatterns = ['packages/*/src/**/*.test.ts', 'scripts/**/*.test.ts', 'e2
 const browserTests = /^e2e\/|^bench\/|\/drivers\/|^packages\/agent\/|[.]browser[.]test[.]ts$/
 // These measure times or memory, or use up shared resources of the machine: processor, files, memory.
 const exclusiveTests =
-  /^bench\/(?!extraction\/)|^e2e\/fault\/(many-files|part-kill|shortage)[.]|\/machine-bounds[.]|\/ordinary-user[.]/
+  /^bench\/(?!extraction\/)|^e2e\/kubernetes-node[.]|^e2e\/fault\/(many-files|part-kill|shortage)[.]|\/machine-bounds[.]|\/ordinary-user[.]/
 const startBerths = /^e2e\/|^bench\//
 /** Each starts several browsers: with more files than processors, browsers delay each other. */
 const maxBrowserFiles = 4

@@ -173,5 +173,11 @@ export const exchangeHandoffCode = defineEndpoint({
   body: z.strictObject({ code: z.string().min(1).max(255) }).meta({ id: 'ManagedAuthExchangeRequest' }),
   reply: z.object({ invocation_id: z.string(), jwt: z.string() }).meta({ id: 'ManagedAuthExchangeResponse' }),
   status: 200,
-  errors: ['auth_connection_not_found', 'handoff_code_invalid', 'handoff_code_used', 'database_unavailable'],
+  errors: [
+    'auth_connection_not_found',
+    'handoff_code_invalid',
+    'handoff_code_used',
+    'database_unavailable',
+    'database_busy',
+  ],
 })

@@ -1,11 +1,10 @@
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { BerthError } from '@berth/contract/errors.ts'
 import { systemClock } from '@berth/runtime/async/clock.ts'
 import { createLogger, type Logger } from '@berth/runtime/process/logger.ts'
 import { isServed } from '@berth/runtime/process/unix-socket.ts'
 import type { ServerConfig } from '../config.ts'
-import { openDatabase } from '../database/database.ts'
+import { mayPass, openDatabase } from '../database/database.ts'
 import { EmbeddedPostgres } from '../database/embedded-postgres.ts'
 import { migrate } from '../database/migrate.ts'
 import { openHostFolders } from '../host/host-folders.ts'
@@ -70,8 +69,7 @@ async function runOn<Result>(
         await migrate(database)
         break
       } catch (error) {
-        const isTooEarly = error instanceof BerthError && error.code === 'database_unavailable'
-        if (!isTooEarly || systemClock.now().getTime() > end) throw error
+        if (!mayPass(error) || systemClock.now().getTime() > end) throw error
         await delay(pauseMilliseconds)
       }
     }

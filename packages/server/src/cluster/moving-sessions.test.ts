@@ -308,6 +308,57 @@ test('a stopping server hands its sessions over, and open connections of clients
   await second.services.terminator.end(id)
 })
 
+type Moment = 'resolve' | 'updateHere' | 'beginEndHere'
+
+/** The sessions of the first server move right before its first call of this method of the store. */
+function moveBefore(moment: Moment) {
+  const { store, handovers } = first.services
+  const ask = store[moment] as (...args: unknown[]) => Promise<unknown>
+  let isMoved = false
+  const restore = () => void Object.assign(store, { [moment]: ask })
+  const moveAndAsk = async (...args: unknown[]) => {
+    if (!isMoved) {
+      isMoved = true
+      await handovers?.handOverAll()
+    }
+    return ask.apply(store, args)
+  }
+  Object.assign(store, { [moment]: moveAndAsk })
+  return { [Symbol.dispose]: restore }
+}
+
+for (const [method, moment, expected] of [
+  ['PATCH', 'resolve', 200],
+  ['PATCH', 'updateHere', 200],
+  ['DELETE', 'resolve', 204],
+  ['DELETE', 'beginEndHere', 204],
+] as const) {
+  test(`a ${method} whose session moves just before ${moment} can be repeated, and succeeds then`, async () => {
+    const { project, id, machineId } = await sessionOn(first)
+    const body = method === 'PATCH' ? { name: `moved-${moment}`, tags: { at: moment } } : undefined
+    const change = () => project.call<Browser & { code?: string }>(method, `/browsers/${id}`, body)
+    await first.services.heartbeat.drain()
+    using _move = moveBefore(moment)
+
+    const refused = await change()
+    const before = await second.row(id)
+    const done = await change()
+
+    const { headers } = refused
+    assert.deepEqual(
+      [refused.status, refused.body.code, headers.get('x-should-retry'), headers.get('retry-after')],
+      [503, 'session_moving', 'true', '1'],
+    )
+    assert.deepEqual([before.driver_id, before.state, before.name], ['second', 'active', null])
+    assert.equal(done.status, expected)
+    if (method === 'PATCH') {
+      assert.deepEqual([done.body.name, (await second.row(id)).name], [body?.name, body?.name])
+      await second.services.terminator.end(id)
+    }
+    assert.deepEqual([(await second.row(id)).state, first.host.machines.has(machineId)], ['deleted', false])
+  })
+}
+
 test('sessions stay on their server when there is no other one', async () => {
   const { id } = await sessionOn(first)
   await killed('second')

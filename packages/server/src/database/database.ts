@@ -1,4 +1,4 @@
-import { BerthError } from '@berth/contract/errors.ts'
+import { BerthError, type ErrorCode } from '@berth/contract/errors.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import { Kysely, PostgresDialect, type PostgresPool, type PostgresPoolClient } from 'kysely'
 import pg from 'pg'
@@ -10,24 +10,46 @@ const maxConnections = 20
 /** The number of idle connections to keep open, so that a burst of requests finds prepared statements. */
 const keptConnections = 5
 const connectTimeoutMilliseconds = 5_000
+/** While the database responds, a burst of requests is served late instead of being refused. */
+export const defaultWaitSeconds = 15
+/** The pool's message after the time limit for a free connection. */
+const waitedInVain = 'timeout exceeded when trying to connect'
 const maxPreparedStatements = 200
 const int8 = 20
 
+export interface DatabaseOptions {
+  /** How long a query waits for a connection while all of them are in use. */
+  readonly waitSeconds?: number
+  readonly connections?: number
+}
+
 /** Opens a pool. A connection that fails while idle is replaced by the next query. */
-export function openDatabase(connectionString: string, logger: Logger): Database {
+export function openDatabase(
+  connectionString: string,
+  logger: Logger,
+  { waitSeconds = defaultWaitSeconds, connections = maxConnections }: DatabaseOptions = {},
+): Database {
   // Durations in milliseconds stay far below 2^53.
   pg.types.setTypeParser(int8, Number)
   const pool = new pg.Pool({
     connectionString,
-    max: maxConnections,
-    min: keptConnections,
-    connectionTimeoutMillis: connectTimeoutMilliseconds,
+    Client: ConnectingClient,
+    max: connections,
+    min: Math.min(keptConnections, connections),
+    connectionTimeoutMillis: waitSeconds * 1_000,
     allowExitOnIdle: true,
   })
   // A connection that fails while in use reports this twice: to the query, and as an event that would end this process.
   pool.on('connect', (client) => client.on('error', () => {}))
   pool.on('error', (error) => logger.warn({ reason: error.message }, 'an idle database connection failed'))
   return new Kysely<Tables>({ dialect: new PostgresDialect({ pool: new ErrorMappingPool(pool) }) })
+}
+
+/** The pool's own limit covers both connecting to the database and waiting for a free connection. */
+class ConnectingClient extends pg.Client {
+  constructor(config?: pg.ClientConfig) {
+    super({ ...config, connectionTimeoutMillis: connectTimeoutMilliseconds })
+  }
 }
 
 /** Distinguishes an unavailable database from an invalid query. */
@@ -105,8 +127,16 @@ function throwUnavailable(error: Error): never {
     projectReference.test(error.constraint ?? '')
   )
     throw new BerthError('project_not_found', undefined, { cause: error })
+  if (error.message === waitedInVain) throw new BerthError('database_busy', undefined, { cause: error })
   throw asUnavailable(error)
 }
+
+/** Whether the query may succeed later, because the database was unavailable or busy. */
+export function mayPass(error: unknown): boolean {
+  return error instanceof BerthError && passingCodes.includes(error.code)
+}
+
+const passingCodes: readonly ErrorCode[] = ['database_unavailable', 'database_busy']
 
 /** Converts errors of an unavailable database into ours. Errors of invalid queries stay unchanged. */
 export function asUnavailable(error: Error): Error {

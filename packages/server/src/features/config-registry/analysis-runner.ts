@@ -3,6 +3,7 @@ import type { Recommendation } from '@berth/contract/config-registry/config-regi
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
+import { mayPass } from '../../database/database.ts'
 import type { AnalysisResult } from './analysis.ts'
 import { endOf } from './analysis-end.ts'
 import type { AnalysisStore } from './analysis-store.ts'
@@ -118,8 +119,7 @@ export class AnalysisRunner {
   /** Throws errors that do not concern the caller. Another server, or this one, then starts again. */
   async #endEarly(analysis: StoredAnalysis, reason: unknown, signal: AbortSignal): Promise<void> {
     if (reason instanceof Ended) return this.#end(analysis, reason.status)
-    const mayRecover = reason instanceof BerthError && reason.code === 'database_unavailable'
-    if (signal.aborted || !(reason instanceof BerthError) || mayRecover) {
+    if (signal.aborted || !(reason instanceof BerthError) || mayPass(reason)) {
       const { logger } = this.#options
       if (!signal.aborted) logger.warn({ err: reason, analysisId: analysis.id }, 'an analysis was interrupted')
       throw reason

@@ -3,7 +3,7 @@ import type { Page, PageRequest } from '@berth/contract/common/page.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import type { SessionTerminator } from './end/end-session.ts'
 import type { SessionResolver } from './records/resolve-session.ts'
-import type { Session } from './records/session.ts'
+import type { Session, SessionElsewhere } from './records/session.ts'
 import type { SessionFilter, SessionStore } from './records/session-store.ts'
 
 export type { Session } from './records/session.ts'
@@ -14,6 +14,8 @@ interface SessionServiceOptions {
   readonly terminator: SessionTerminator
   /** Sessions with this driver id belong to this server. */
   readonly driverId: string
+  /** The error for a session of another server. */
+  readonly elsewhere: SessionElsewhere
 }
 
 /** The public operations on sessions. */
@@ -50,11 +52,12 @@ export class SessionService {
 
   /** Ends the session and resolves when nothing of it runs. Of two concurrent deletes, one finds no session. */
   async delete(projectId: ProjectId, idOrName: string): Promise<void> {
-    const { resolver, terminator, driverId } = this.#options
-    const { id, driver_id } = await resolver.resolve({ projectId }, idOrName, { orStarting: true })
-    // Only its server can save the profile and stop the machine. If the session has moved meanwhile, its new server
-    // ends it in the next round.
-    if (driver_id !== driverId) throw new BerthError('session_unreachable')
-    if (!(await terminator.end(id))) throw new BerthError('session_not_found', { session: idOrName })
+    const { resolver, terminator, store, driverId, elsewhere } = this.#options
+    const { id } = await resolver.resolve({ projectId }, idOrName, { orStarting: true })
+    // Only its server can save the profile and stop the machine.
+    if (await terminator.endHere(id)) return
+    const server = await store.findServer(id)
+    if (server !== undefined && server !== driverId) throw new BerthError(elsewhere)
+    throw new BerthError('session_not_found', { session: idOrName })
   }
 }

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { PassThrough } from 'node:stream'
 import type { MachineId } from '@berth/contract/common/ids.ts'
 import { systemClock } from '@berth/runtime/async/clock.ts'
+import { retry } from '@berth/runtime/async/retry.ts'
 import { CoreV1Api, Exec, KubeConfig } from '@kubernetes/client-node'
 import type { DriverTestbed } from '../../drivers/driver-suite.ts'
 import { hasStatus } from '../../drivers/kubernetes/api-error.ts'
@@ -48,6 +49,20 @@ export class KubernetesTestbed implements DriverTestbed {
       if (!hasStatus(error, 409)) throw error
     })
     return testbed
+  }
+
+  /** A namespace of its own with a quota. Nothing may be made in it before the quota is counted. */
+  async createNamespace(hard: Readonly<Record<string, string>>): Promise<string> {
+    const name = `${namespace}-${randomBytes(4).toString('hex')}`
+    const quota = { metadata: { name: 'quota' }, spec: { hard: { ...hard } } }
+    await this.api.createNamespace({ body: { metadata: { name } } })
+    await this.api.createNamespacedResourceQuota({ namespace: name, body: quota })
+    const isCounted = async () => {
+      const { status } = await this.api.readNamespacedResourceQuota({ namespace: name, name: 'quota' })
+      if (status?.hard === undefined) throw new Error('the quota is not counted yet')
+    }
+    await retry(isCounted, { firstPauseMilliseconds: 50, longestPauseMilliseconds: 500, patienceMilliseconds: 30_000 })
+    return name
   }
 
   async openCluster(changes: Partial<KubernetesOptions> = {}): Promise<Cluster> {

@@ -1,5 +1,6 @@
 import { BerthError } from '@berth/contract/errors.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
+import { mayPass } from '../../../database/database.ts'
 import { readTotp } from '../../../secrets/totp.ts'
 import type { CredentialProviderService } from '../../credential-providers/credential-provider-service.ts'
 import type { CredentialService } from '../../credentials/credential-service.ts'
@@ -49,7 +50,7 @@ export class StoredLoginService {
 
   /** Used for logins that a person can complete without the provider. */
   readonly ignoreProvider = (error: unknown): undefined => {
-    if (!(error instanceof BerthError) || error.code === 'database_unavailable') throw error
+    if (!(error instanceof BerthError) || mayPass(error)) throw error
   }
 
   /** Records that the site has rejected the stored values: they are not tried again until they change. */

@@ -5,6 +5,7 @@ import type { DownloadService } from '../downloads/download-service.ts'
 import type { SessionProfiles } from '../launch-inputs/session-profiles.ts'
 import type { LifecycleEvents } from '../machines/lifecycle-events.ts'
 import type { SessionMachines } from '../machines/session-machines.ts'
+import type { Session } from '../records/session.ts'
 import type { SessionEndReason } from '../records/session-state.ts'
 import type { SessionStore } from '../records/session-store.ts'
 import type { ReplayService } from '../replays/replay-service.ts'
@@ -30,21 +31,26 @@ export class SessionTerminator {
 
   /** Ends the session and returns whether this call did. Resolves when nothing of its machine is left. */
   async end(id: SessionId, reason?: SessionEndReason): Promise<boolean> {
-    const { store, events, clock } = this.#options
-    const ended = await store.beginEnd(id, clock.now(), reason)
-    if (!ended) return false
-    events.emit('sessionChanged', ended.project_id, id)
-    await this.finish(id)
-    return true
+    const { store, clock } = this.#options
+    return this.#finishBegun(await store.beginEnd(id, clock.now(), reason))
+  }
+
+  /** The same, unless another server has the session. */
+  async endHere(id: SessionId): Promise<boolean> {
+    const { store, clock } = this.#options
+    return this.#finishBegun(await store.beginEndHere(id, clock.now()))
   }
 
   /** Ends the session unless there was activity since. */
   async endIdle(id: SessionId, idleSince: Date): Promise<boolean> {
-    const { store, events, clock } = this.#options
-    const ended = await store.beginTimeout(id, idleSince, clock.now())
-    if (!ended) return false
-    events.emit('sessionChanged', ended.project_id, id)
-    await this.finish(id)
+    const { store, clock } = this.#options
+    return this.#finishBegun(await store.beginTimeout(id, idleSince, clock.now()))
+  }
+
+  async #finishBegun(begun: Session | undefined): Promise<boolean> {
+    if (!begun) return false
+    this.#options.events.emit('sessionChanged', begun.project_id, begun.id)
+    await this.finish(begun.id)
     return true
   }
 

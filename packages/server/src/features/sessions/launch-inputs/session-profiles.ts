@@ -9,6 +9,7 @@ import {
   sendProfile,
   takeProfileBack,
 } from '../../../agent-link/transfers/profile-link.ts'
+import { mayPass } from '../../../database/database.ts'
 import type { ReachableMachine } from '../../../drivers/driver.ts'
 import type { ProfileService } from '../../profiles/profile-service.ts'
 import type { LifecycleEvents } from '../machines/lifecycle-events.ts'
@@ -118,7 +119,7 @@ export class SessionProfiles {
       if (isSaved) events.emit('profileSaved', profile_id)
       else logger.info(facts, 'a state was discarded: its profile was deleted, or saved by a later session')
     } catch (error) {
-      if (error instanceof BerthError && error.code === 'database_unavailable') throw error
+      if (mayPass(error)) throw error
       logger.error({ ...facts, err: error }, 'a profile was not saved; it keeps its previous state')
     }
   }

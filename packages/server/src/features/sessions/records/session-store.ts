@@ -80,16 +80,26 @@ export class SessionStore {
    * unique index rejects one.
    */
   async update(id: SessionId, columns: Updateable<SessionTable>): Promise<Session> {
-    const updated = await this.#database
+    const updated = await this.#update(id, columns, 'anywhere')
+    if (!updated) throw new BerthError('session_not_found', { session: id })
+    return updated
+  }
+
+  /** The same for a session of this server: nothing when it has ended, or another server has it now. */
+  async updateHere(id: SessionId, columns: Updateable<SessionTable>): Promise<Session | undefined> {
+    return this.#update(id, columns, 'here')
+  }
+
+  async #update(id: SessionId, columns: Updateable<SessionTable>, where: 'here' | 'anywhere') {
+    return this.#database
       .updateTable('sessions')
       .set(columns)
       .where('id', '=', id)
       .where('state', '=', 'active')
+      .$if(where === 'here', (query) => query.where('driver_id', '=', this.#serverId))
       .returningAll()
       .executeTakeFirst()
       .catch((error: unknown) => throwRefused(error, columns))
-    if (!updated) throw new BerthError('session_not_found', { session: id })
-    return updated
   }
 
   /** Whether another session of the project has this name. */
@@ -186,12 +196,25 @@ export class SessionStore {
    * name. A server must not end a session because of its machine when another server already serves it.
    */
   async beginEnd(id: SessionId, now: Date, reason: SessionEndReason | null = null): Promise<Session | undefined> {
+    return this.#beginEnd(id, now, { reason, isHere: reason === 'machine_ended' })
+  }
+
+  /** The same for a session of this server: one that another server has now can only be ended there at once. */
+  async beginEndHere(id: SessionId, now: Date): Promise<Session | undefined> {
+    return this.#beginEnd(id, now, { reason: null, isHere: true })
+  }
+
+  async #beginEnd(
+    id: SessionId,
+    now: Date,
+    { reason, isHere }: { readonly reason: SessionEndReason | null; readonly isHere: boolean },
+  ) {
     return this.#database
       .updateTable('sessions')
       .set({ state: 'ending', deleted_at: now, end_reason: reason })
       .where('id', '=', id)
       .where('state', 'in', pooledStates)
-      .$if(reason === 'machine_ended', (query) => query.where('driver_id', '=', this.#serverId))
+      .$if(isHere, (query) => query.where('driver_id', '=', this.#serverId))
       .returningAll()
       .executeTakeFirst()
   }

@@ -275,6 +275,7 @@ test('a part that changes only the browser is applied', async () => {
     locks: new KeyedQueue(),
     events: new LifecycleEvents(),
     driverId: 'test',
+    elsewhere: 'session_unreachable',
     logger: createLogger({ name: 'test', level: 'silent', json: true }),
   })
 

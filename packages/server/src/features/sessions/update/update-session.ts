@@ -5,7 +5,7 @@ import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { SessionLocks } from '../../../cluster/session-locks.ts'
 import type { LifecycleEvents } from '../machines/lifecycle-events.ts'
 import type { SessionResolver } from '../records/resolve-session.ts'
-import type { Session } from '../records/session.ts'
+import type { Session, SessionElsewhere } from '../records/session.ts'
 import type { SessionStore } from '../records/session-store.ts'
 import type { PlanChange, RestoreSession, SessionChange } from './session-change.ts'
 
@@ -19,6 +19,8 @@ interface SessionUpdaterOptions {
   readonly locks: SessionLocks
   /** Sessions with this driver id belong to this server. */
   readonly driverId: string
+  /** The error for a session of another server. */
+  readonly elsewhere: SessionElsewhere
   readonly events: LifecycleEvents
   readonly logger: Logger
 }
@@ -41,9 +43,15 @@ export class SessionUpdater {
   }
 
   async update(projectId: ProjectId, idOrName: string, update: BrowserUpdateRequest): Promise<Session> {
-    const { id, driver_id } = await this.#options.resolver.resolve({ projectId }, idOrName)
-    if (driver_id !== this.#options.driverId) throw new BerthError('session_unreachable')
-    return this.#options.locks.run(id, () => this.#update(id, update))
+    const { id } = await this.#options.resolver.resolve({ projectId }, idOrName)
+    return this.#options.locks.run(id, () => this.#update(id, update).catch((error) => this.#explain(id, error)))
+  }
+
+  /** A session that moves meanwhile loses its route here. The caller repeats the update, which reaches the new server. */
+  async #explain(id: SessionId, error: unknown): Promise<never> {
+    const mayHaveMoved = error instanceof BerthError && error.code === 'session_unreachable'
+    if (mayHaveMoved) await this.#getHere(id)
+    throw error
   }
 
   /** Applies the row to the running session, completely or only these parts. */
@@ -63,8 +71,8 @@ export class SessionUpdater {
   }
 
   async #update(id: SessionId, update: BrowserUpdateRequest): Promise<Session> {
-    const { store, plans, events } = this.#options
-    const session = await this.#getActive(id)
+    const { plans, events } = this.#options
+    const session = await this.#getHere(id)
     const changes: SessionChange[] = []
     for (const plan of plans) {
       const change = await plan(session, update)
@@ -72,11 +80,19 @@ export class SessionUpdater {
     }
     const columns = Object.assign({}, ...changes.map((change) => change.columns))
     // A part may only change the browser.
-    const write = Object.keys(columns).length > 0 ? () => store.update(id, columns) : () => this.#getActive(id)
+    const write = Object.keys(columns).length > 0 ? () => this.#write(id, columns) : () => this.#getActive(id)
     const updated = await this.#apply(session, changes, write)
     for (const { afterwards } of changes) afterwards?.()
     events.emit('sessionChanged', updated.project_id, id)
     return updated
+  }
+
+  async #write(id: SessionId, columns: SessionChange['columns']): Promise<Session> {
+    const { store, elsewhere } = this.#options
+    const updated = await store.updateHere(id, columns ?? {})
+    if (updated) return updated
+    await this.#getActive(id)
+    throw new BerthError(elsewhere)
   }
 
   /** Changes the browser, then the row. If one of them fails, undoes the changes of the browser. */
@@ -108,10 +124,11 @@ export class SessionUpdater {
   }
 
   async #restore(id: SessionId, restores: readonly RestoreSession[]): Promise<void> {
-    const { store, logger } = this.#options
+    const { store, driverId, logger } = this.#options
     try {
       const session = await store.findRunning(id)
-      if (session) for (const restore of restores) await restore(session)
+      // If the session has moved, its new server restores it.
+      if (session?.driver_id === driverId) for (const restore of restores) await restore(session)
     } catch (error) {
       this.#inconsistent.add(id)
       logger.warn({ err: error, sessionId: id }, 'could not restore a browser to the settings of its session; retrying')
@@ -121,6 +138,13 @@ export class SessionUpdater {
   async #getActive(id: SessionId): Promise<Session> {
     const session = await this.#options.store.findActive(id)
     if (!session) throw new BerthError('session_not_found', { session: id })
+    return session
+  }
+
+  async #getHere(id: SessionId): Promise<Session> {
+    const { driverId, elsewhere } = this.#options
+    const session = await this.#getActive(id)
+    if (session.driver_id !== driverId) throw new BerthError(elsewhere)
     return session
   }
 }
