@@ -1,5 +1,5 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import { setTimeout as delay } from 'node:timers/promises'
+import { setTimeout as delay, setImmediate as immediate } from 'node:timers/promises'
 import type { AgentConfig, BrowserConfiguration, CaptchaOutcome } from '@berth/contract/agent/agent-endpoints.ts'
 import { agentRoutes } from '@berth/contract/agent/agent-routes.ts'
 import { agentUpgrades } from '@berth/contract/agent/agent-upgrades.ts'
@@ -161,6 +161,8 @@ function handlersOf(
       cdp.endAll()
       // Gives the resulting events time to reach the server before the response.
       await delay(eventFlushMilliseconds)
+      telemetry.flush()
+      await immediate()
       response.writeHead(204).end()
     },
     stop: async (_request, response) => {

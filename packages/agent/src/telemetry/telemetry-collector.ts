@@ -82,6 +82,11 @@ export class TelemetryCollector implements TelemetrySink {
     return this.#log.followTogether(after, signal, tellingPauseMilliseconds)
   }
 
+  /** Sends at once what has been captured. */
+  flush(): void {
+    this.#log.flush()
+  }
+
   acknowledge(sequence: number): void {
     this.#log.acknowledge(sequence)
   }

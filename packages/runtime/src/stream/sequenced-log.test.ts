@@ -78,6 +78,18 @@ test('available records are returned together, with the same order and losses as
   assert.deepEqual((await waiting)[0].sequence, 5)
 })
 
+test('a flush returns what came during the pause', async () => {
+  const log = logOf(1)
+  const together = log.followTogether(undefined, never, 2 ** 30)
+  await together.next()
+  const waiting = together.next()
+  log.append({ number: 2, padding: '' })
+
+  log.flush()
+
+  assert.deepEqual(JSON.parse((await waiting).value?.[0] ?? ''), { sequence: 2, event: { number: 2, padding: '' } })
+})
+
 test('the size of records that are returned together is limited', async () => {
   const log = logOf(0, { maxLength: 10_000_000, maxEventLength: 200_000 })
   for (let number = 1; number <= 5; number++) log.append({ number, padding: 'x'.repeat(100_000) })

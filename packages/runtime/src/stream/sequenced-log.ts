@@ -30,6 +30,7 @@ export class SequencedLog<Event extends object> {
   /** The events as JSON. */
   readonly #kept = new Map<number, string>()
   readonly #changes = new Changes()
+  readonly #flushes = new Changes()
   #length = 0
   #last = 0
   #acknowledged = 0
@@ -53,6 +54,11 @@ export class SequencedLog<Event extends object> {
   skip(): void {
     this.#last += 1
     this.#changes.notify()
+  }
+
+  /** Ends the pauses of `followTogether`, so that it yields at once what is kept. */
+  flush(): void {
+    this.#flushes.notify()
   }
 
   /** Removes this event and those before. */
@@ -98,9 +104,17 @@ export class SequencedLog<Event extends object> {
       }
       if (records.length > 0) {
         yield records
-        await delay(pauseMilliseconds, undefined, { signal }).catch(() => {})
+        await this.#pause(pauseMilliseconds, signal)
       } else await this.#changes.next(signal)
     }
+  }
+
+  async #pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+    const over = new AbortController()
+    const either = AbortSignal.any([signal, over.signal])
+    const passed = delay(milliseconds, undefined, { signal: either }).catch(() => {})
+    await Promise.race([passed, this.#flushes.next(either)])
+    over.abort()
   }
 
   #recordAfter(position: number): KeptRecord | undefined {

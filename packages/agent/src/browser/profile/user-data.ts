@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { constants, openSync } from 'node:fs'
-import { mkdir, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { mkdir, readdir, readFile, readlink, rename, rm } from 'node:fs/promises'
 import { Socket } from 'node:net'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
 import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
 import { exists } from '@berth/runtime/files/exists.ts'
@@ -62,8 +62,15 @@ export class UserData {
       await rename(this.#state, join(this.#incoming, stateFolder))
       await rm(this.#awaited, { recursive: true })
     }
+    await this.#removeSocket()
     await this.clear()
     if (isReplaced) await rename(this.#incoming, this.folder)
+  }
+
+  /** A killed Chromium leaves the folder of the socket by which it would hear of a second launch. */
+  async #removeSocket(): Promise<void> {
+    const socket = await readlink(join(this.folder, 'SingletonSocket')).catch(() => undefined)
+    if (socket !== undefined) await rm(dirname(socket), { recursive: true, force: true })
   }
 
   /** Unpacks a profile beside the state in use, which stays unchanged. */
