@@ -7,6 +7,7 @@ import puppeteer from 'puppeteer-core'
 import { Berth } from './testing/berth.ts'
 import { BidiClient } from './testing/browsers/bidi.ts'
 import { CdpClient } from './testing/cdp.ts'
+import { hostMachinesOnly } from './testing/cluster-environment.ts'
 import { startPages } from './testing/pages.ts'
 import { browserProcess } from './testing/processes.ts'
 
@@ -41,62 +42,66 @@ async function withSession(use: (session: Session) => Promise<void>, headless = 
   }
 }
 
-test('BiDi clients connect, fail and work side by side without effect on a CDP client (case 30)', () =>
-  withSession(async ({ cdp_ws_url, webdriver_ws_url, session_id }) => {
-    const playwright = await chromium.connectOverCDP(cdp_ws_url)
-    const page = await (playwright.contexts()[0] ?? (await playwright.newContext())).newPage()
-    await page.goto(`${pages.url}/form`)
-    await page.evaluate('window.kept = 0')
-    const work = workUntilStopped(() => page.evaluate('++window.kept'))
-    const before = await targets(cdp_ws_url)
+test(
+  'BiDi clients connect, fail and work side by side without effect on a CDP client (case 30)',
+  hostMachinesOnly,
+  () =>
+    withSession(async ({ cdp_ws_url, webdriver_ws_url, session_id }) => {
+      const playwright = await chromium.connectOverCDP(cdp_ws_url)
+      const page = await (playwright.contexts()[0] ?? (await playwright.newContext())).newPage()
+      await page.goto(`${pages.url}/form`)
+      await page.evaluate('window.kept = 0')
+      const work = workUntilStopped(() => page.evaluate('++window.kept'))
+      const before = await targets(cdp_ws_url)
 
-    for (let round = 0; round < 3; round++) {
-      const bidi = await BidiClient.open(webdriver_ws_url)
-      await within(60_000, bidi.send('session.new', { capabilities: {} }))
-      const { context } = await bidi.send('browsingContext.create', { type: 'tab' })
-      await bidi.send('browsingContext.navigate', { context, url: pages.url, wait: 'complete' })
-      await bidi.send('session.subscribe', { events: ['log.entryAdded'], contexts: [context] })
-      await bidi.evaluate(context, `console.log('round ${round}')`)
-      const text = await bidi.evaluate(context, `'x'.repeat(${5 * mebibyte})`)
-
-      assert.equal(text.length, 5 * mebibyte)
-      assert.ok(bidi.lastLength > 5 * mebibyte)
-      assert.deepEqual(
-        bidi.events.map(({ params }) => params.text),
-        [`round ${round}`],
-      )
-      await bidi.send('browsingContext.close', { context })
-      bidi.reset()
-    }
-
-    assert.deepEqual(await targets(cdp_ws_url), before)
-    const [first, second] = [await BidiClient.open(webdriver_ws_url), await BidiClient.open(webdriver_ws_url)]
-    for (const bidi of [first, second]) await within(60_000, bidi.send('session.new', {}))
-    const tabs = await Promise.all(
-      [first, second].map(async (bidi, index) => {
+      for (let round = 0; round < 3; round++) {
+        const bidi = await BidiClient.open(webdriver_ws_url)
+        await within(60_000, bidi.send('session.new', { capabilities: {} }))
         const { context } = await bidi.send('browsingContext.create', { type: 'tab' })
-        await bidi.send('browsingContext.navigate', { context, url: `${pages.url}/?${index}`, wait: 'complete' })
-        return bidi.evaluate(context, 'location.search')
-      }),
-    )
-    assert.deepEqual(tabs, ['?0', '?1'])
-    await second.send('session.end')
-    assert.equal(await second.closed, 1000)
-    assert.ok((await first.send('browsingContext.getTree')).contexts.length >= 4)
+        await bidi.send('browsingContext.navigate', { context, url: pages.url, wait: 'complete' })
+        await bidi.send('session.subscribe', { events: ['log.entryAdded'], contexts: [context] })
+        await bidi.evaluate(context, `console.log('round ${round}')`)
+        const text = await bidi.evaluate(context, `'x'.repeat(${5 * mebibyte})`)
 
-    const { answers, fault } = await work.stop()
-    assert.equal(fault, undefined)
-    assert.equal(await page.evaluate('window.kept'), answers)
+        assert.equal(text.length, 5 * mebibyte)
+        assert.ok(bidi.lastLength > 5 * mebibyte)
+        assert.deepEqual(
+          bidi.events.map(({ params }) => params.text),
+          [`round ${round}`],
+        )
+        await bidi.send('browsingContext.close', { context })
+        bidi.reset()
+      }
 
-    const pid = await browserProcess(session_id)
-    process.kill(pid, 'SIGKILL')
-    await within(60_000, first.closed)
-    const next = await within(60_000, BidiClient.open(webdriver_ws_url))
-    await within(60_000, next.send('session.new', {}))
-    assert.notEqual(await browserProcess(session_id), pid)
-    next.socket.terminate()
-    await playwright.close()
-  }))
+      assert.deepEqual(await targets(cdp_ws_url), before)
+      const [first, second] = [await BidiClient.open(webdriver_ws_url), await BidiClient.open(webdriver_ws_url)]
+      for (const bidi of [first, second]) await within(60_000, bidi.send('session.new', {}))
+      const tabs = await Promise.all(
+        [first, second].map(async (bidi, index) => {
+          const { context } = await bidi.send('browsingContext.create', { type: 'tab' })
+          await bidi.send('browsingContext.navigate', { context, url: `${pages.url}/?${index}`, wait: 'complete' })
+          return bidi.evaluate(context, 'location.search')
+        }),
+      )
+      assert.deepEqual(tabs, ['?0', '?1'])
+      await second.send('session.end')
+      assert.equal(await second.closed, 1000)
+      assert.ok((await first.send('browsingContext.getTree')).contexts.length >= 4)
+
+      const { answers, fault } = await work.stop()
+      assert.equal(fault, undefined)
+      assert.equal(await page.evaluate('window.kept'), answers)
+
+      const pid = await browserProcess(session_id)
+      process.kill(pid, 'SIGKILL')
+      await within(60_000, first.closed)
+      const next = await within(60_000, BidiClient.open(webdriver_ws_url))
+      await within(60_000, next.send('session.new', {}))
+      assert.notEqual(await browserProcess(session_id), pid)
+      next.socket.terminate()
+      await playwright.close()
+    }),
+)
 
 test('browser.close and session.end leave the session and its tabs to the next client', () =>
   withSession(async ({ webdriver_ws_url, cdp_ws_url }) => {

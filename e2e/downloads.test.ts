@@ -4,6 +4,7 @@ import { after, test } from 'node:test'
 import { toFile } from '@onkernel/sdk'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { Berth } from './testing/berth.ts'
+import { hostMachinesOnly } from './testing/cluster-environment.ts'
 import { startPages } from './testing/pages.ts'
 import { agentProcess, memoryMiB } from './testing/processes.ts'
 
@@ -94,7 +95,7 @@ for (const headless of [true, false]) {
     }))
 }
 
-test('a file of 60 MiB is uploaded to a session, and a page uploads it from there (case 14)', () =>
+test('a file of 60 MiB is uploaded to a session, and a page uploads it from there (case 14)', hostMachinesOnly, () =>
   withSession(true, async ({ id, page }) => {
     const hashes: string[] = []
     pages.serve('/form', '<input type=file id=a><input type=file id=b>')
@@ -135,7 +136,8 @@ test('a file of 60 MiB is uploaded to a session, and a page uploads it from ther
     await assert.rejects(absent)
     assert.equal(await page.evaluate('1 + 1'), 2)
     await cdp.detach()
-  }))
+  }),
+)
 
 test('downloads of pages are listed, and kept after the session if requested', async () => {
   const { session_id: id } = await client.browsers.create({

@@ -10,6 +10,7 @@ import { deepOnly } from './fault/testing/deep.ts'
 import { until } from './fault/testing/until.ts'
 import { Berth, createRouted } from './testing/berth.ts'
 import { createCheckedFetch } from './testing/checked-fetch.ts'
+import { hostMachinesOnly } from './testing/cluster-environment.ts'
 import { agentProcess, memoryMiB } from './testing/processes.ts'
 
 const mebibyte = 1024 * 1024
@@ -250,7 +251,7 @@ test('an incomplete upload leaves the old file', async () => {
   }
 })
 
-test('256 MiB are transferred in both directions with flat memory', () => passes(256 * mebibyte))
+test('256 MiB are transferred in both directions with flat memory', hostMachinesOnly, () => passes(256 * mebibyte))
 test('2 GiB are transferred in both directions with flat memory', deepOnly, () => passes(2048 * mebibyte))
 
 async function passes(size: number): Promise<void> {

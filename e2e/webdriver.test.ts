@@ -5,6 +5,7 @@ import { until } from './fault/testing/until.ts'
 import { Berth } from './testing/berth.ts'
 import { BidiClient } from './testing/browsers/bidi.ts'
 import { CdpClient } from './testing/cdp.ts'
+import { hostMachinesOnly } from './testing/cluster-environment.ts'
 import { startPages } from './testing/pages.ts'
 import { agentProcess, listProcesses } from './testing/processes.ts'
 
@@ -235,7 +236,7 @@ test('closing the last window only ends the WebDriver session, and the next one 
     assert.equal(navigated.status, 200)
   }))
 
-test('the death of the browser or the driver ends the WebDriver sessions, and new ones work', () =>
+test('the death of the browser or the driver ends the WebDriver sessions, and new ones work', hostMachinesOnly, () =>
   withSession(async (session) => {
     const create = async () => (await command(classicUrl(session, '/session'), 'POST', { capabilities: {} })).value
     for (const program of ['chromedriver', '/chromium/chromium']) {
@@ -254,7 +255,8 @@ test('the death of the browser or the driver ends the WebDriver sessions, and ne
       const next = await nextAnswer
       assert.match(next.sessionId ?? '', /^[0-9a-f]{32}$/, JSON.stringify(next))
     }
-  }))
+  }),
+)
 
 /** Finds a program that the session's agent started. */
 async function processOf(sessionId: string, program: string): Promise<number> {

@@ -20,3 +20,8 @@ export const clusterEnvironment: Readonly<Record<string, string>> = isInCluster
 
 /** An address of this host that pods reach. Absent if sessions have machines on this host. */
 export const clusterHost = isInCluster ? BERTH_TEST_KUBERNETES_HOST : undefined
+
+/** For tests that look at the processes of a machine from this host. */
+export const hostMachinesOnly: { readonly skip: string | false } = {
+  skip: isInCluster && 'with machines on this host only: it looks at their processes, and those of pods are elsewhere',
+}

@@ -11,7 +11,11 @@ const serverImageVariable = 'BERTH_TEST_KUBERNETES_SERVER_IMAGE'
 /** With end-to-end tests that pass in a cluster: docs/kubernetes.md names the others. */
 const clusterTests = [
   'kubernetes',
-  ...['attack/pod', 'cdp', 'cdp-keep-alive', 'page', 'printing'].map((name) => `e2e/${name}.test.ts`),
+  ...[
+    ...['attack/pod', 'bidi', 'cdp', 'cdp-keep-alive', 'computer', 'discovery', 'downloads', 'filesystem', 'live-view'],
+    ...['live-view-input', 'logs', 'operations', 'page', 'playwright', 'pools', 'printing', 'repl', 'retries'],
+    ...['webdriver', 'webmcp'],
+  ].map((name) => `e2e/${name}.test.ts`),
 ]
 /** Built by scripts/kubernetes/build-programs.sh. */
 const nodePrograms = [
