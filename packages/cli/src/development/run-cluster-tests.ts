@@ -12,7 +12,7 @@ const serverImageVariable = 'BERTH_TEST_KUBERNETES_SERVER_IMAGE'
 const clusterTests = [
   'kubernetes',
   ...[
-    ...['attack/pod', 'bidi', 'cdp', 'cdp-keep-alive', 'computer', 'discovery', 'downloads', 'filesystem', 'live-view'],
+    ...['attack/pod', 'bidi', 'cdp', 'cdp-keep-alive', 'computer', 'discovery', 'filesystem', 'live-view'],
     ...['live-view-input', 'logs', 'operations', 'page', 'playwright', 'pools', 'printing', 'repl', 'retries'],
     ...['webdriver', 'webmcp'],
   ].map((name) => `e2e/${name}.test.ts`),
