@@ -24,10 +24,10 @@ const essentialPrograms = [
 const shellWords = ['cd', 'do', 'done', 'exec', 'exit', 'export', 'for', 'if', 'then', 'else', 'fi', 'read', 'set']
 const moreShellWords = ['trap', 'ulimit', 'until', 'wait', 'while']
 /**
- * Programs that setup provides otherwise, Docker, without which the tests of compose.yaml are skipped, and names that refer
- * to no program on purpose.
+ * Programs that setup provides otherwise, Docker, without which the tests of compose.yaml are skipped, kubectl, which comes
+ * with a cluster, and names that refer to no program on purpose.
  */
-const exemptNames = ['docker', 'node', 'sudo', 'nope', 'nowhere', 'program', 'script']
+const exemptNames = ['docker', 'kubectl', 'node', 'sudo', 'nope', 'nowhere', 'program', 'script']
 
 const listed = new Set([
   ...essentialPrograms,

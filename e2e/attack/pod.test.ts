@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { after, before, suite, test } from 'node:test'
-import { podPorts } from '@berth/contract/agent/machine/machine-pod.ts'
 import type Kernel from '@onkernel/sdk'
 import { CdpClient } from '../testing/cdp.ts'
 import { findKubelet, inContainer, kubectl, noCluster, podOf } from '../testing/cluster.ts'
@@ -13,6 +12,8 @@ import { CallerShell, listenOnNode, nodeAddresses, PodTarget } from './testing/p
 const kubelet = noCluster === false ? await findKubelet() : undefined
 const noNode = noCluster || (kubelet === undefined && 'the node of this cluster is another host')
 
+/** Where a pod listens: for servers, and on its loopback for its containers. */
+const podPorts = { servers: 8443, agent: 8401, supervisor: 8402 } as const
 const ownEgress = '/run/berth/egress/egress.sock'
 
 /** The guard alone keeps machines in here: the namespace has no NetworkPolicy. */
