@@ -7,7 +7,6 @@ programs=$1
 work=$2
 shift 2
 images=("$@")
-names=()
 address=10.200.0.1
 logs=$work/log
 mkdir -p "$work"/{log,containerd,kubelet,etcd,keys,cni,var-log,var-lib-cni,proc}
@@ -15,11 +14,6 @@ export PATH="$programs:/usr/sbin:/usr/bin:/sbin:/bin" KUBECONFIG=$work/admin.con
 
 say() {
   printf 'node: %s\n' "$*"
-}
-
-# Names the last program, as its log is named.
-started() {
-  names[$!]=$1
 }
 
 wait_until() {
@@ -126,7 +120,6 @@ TOML
 }
 JSON
   containerd -c "$work/containerd.toml" >"$logs/containerd.log" 2>&1 &
-  started containerd
   wait_until 'containerd answers' ctr version
   local image
   for image in "${images[@]}"; do
@@ -140,13 +133,11 @@ start_api() {
   etcd --data-dir "$work/etcd" --listen-client-urls http://127.0.0.1:2379 --advertise-client-urls http://127.0.0.1:2379 \
     --listen-peer-urls http://127.0.0.1:2380 --initial-advertise-peer-urls http://127.0.0.1:2380 \
     --initial-cluster default=http://127.0.0.1:2380 >"$logs/etcd.log" 2>&1 &
-  started etcd
   kube-apiserver --etcd-servers=http://127.0.0.1:2379 --advertise-address="$address" --cert-dir="$work/keys" \
     --token-auth-file="$work/keys/tokens.csv" --authorization-mode=Node,RBAC --allow-privileged=true \
     --service-cluster-ip-range=10.96.0.0/24 --service-account-issuer=https://kubernetes.default.svc \
     --service-account-key-file="$work/keys/accounts.key" --service-account-signing-key-file="$work/keys/accounts.key" \
     --kubelet-preferred-address-types=InternalIP >"$logs/apiserver.log" 2>&1 &
-  started apiserver
 }
 
 start_controllers() {
@@ -154,11 +145,9 @@ start_controllers() {
   kube-scheduler --kubeconfig="$work/scheduler.conf" --authentication-kubeconfig="$work/scheduler.conf" \
     --authorization-kubeconfig="$work/scheduler.conf" --leader-elect=false --bind-address=127.0.0.1 \
     --kube-api-qps=1000 --kube-api-burst=2000 >"$logs/scheduler.log" 2>&1 &
-  started scheduler
   kube-controller-manager --kubeconfig="$work/controllers.conf" --leader-elect=false --bind-address=127.0.0.1 \
     --use-service-account-credentials=true --service-account-private-key-file="$work/keys/accounts.key" \
     --root-ca-file="$work/keys/apiserver.crt" --controllers='*,-node-ipam-controller' >"$logs/controllers.log" 2>&1 &
-  started controllers
 }
 
 start_kubelet() {
@@ -179,7 +168,6 @@ evictionHard: { nodefs.available: "0%", imagefs.available: "0%", nodefs.inodesFr
 localStorageCapacityIsolation: false
 YAML
   keep_kubelet >>"$logs/kubelet.log" 2>&1 &
-  started kubelet
 }
 
 # Started again when it ends, as on other nodes. The pods go on meanwhile.
@@ -204,7 +192,6 @@ healthzBindAddress: 127.0.0.1:10256
 conntrack: { maxPerCore: 0, tcpEstablishedTimeout: 0s, tcpCloseWaitTimeout: 0s }
 YAML
   kube-proxy --config="$work/proxy.yaml" --hostname-override=node1 >"$logs/proxy.log" 2>&1 &
-  started proxy
 }
 
 # Applies NetworkPolicies, also between pods of one bridge.
@@ -213,7 +200,6 @@ start_policies() {
   kube-router --kubeconfig="$work/policies.conf" --run-firewall=true --run-router=false --run-service-proxy=false \
     --run-loadbalancer=false --service-cluster-ip-range=10.96.0.0/24 --hostname-override=node1 --health-port=0 \
     >"$logs/policies.log" 2>&1 &
-  started policies
 }
 
 prepare_network
