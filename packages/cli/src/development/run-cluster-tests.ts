@@ -1,9 +1,8 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { access } from 'node:fs/promises'
 import { join } from 'node:path'
 import { StartError } from '@berth/server/start-error.ts'
 import { checkoutFolder, durationText, printLine } from '../output.ts'
+import { runProgram } from './run-program.ts'
 
 const imageVariable = 'BERTH_TEST_KUBERNETES_IMAGE'
 /** The chart is tested if this is set too; cluster.sh sets the address by which pods reach this host. */
@@ -38,7 +37,7 @@ export async function testInCluster(parts: readonly string[]): Promise<number> {
         64,
       )
     }
-    return runProgram(berth, tests, image)
+    return runProgram(berth, tests, { variables: withImage(image) })
   }
   const { BERTH_KUBERNETES_CACHE, HOME = '', PATH = '' } = process.env
   const missing = await missingPrograms(BERTH_KUBERNETES_CACHE ?? join(HOME, '.cache/kube-1.37.2'), PATH)
@@ -58,7 +57,7 @@ export async function testInCluster(parts: readonly string[]): Promise<number> {
   const cluster = join(checkoutFolder, 'scripts/kubernetes/cluster.sh')
   process.env[serverImageVariable] = 'localhost/berth-server:dev'
   const args = [...archive('machine'), ...archive('server'), berth, ...tests]
-  const result = await runProgram(cluster, args, 'localhost/berth-machine:dev')
+  const result = await runProgram(cluster, args, { variables: withImage('localhost/berth-machine:dev') })
   printLine(`images, cluster and tests took ${durationText(performance.now() - start)}`)
   return result
 }
@@ -83,9 +82,7 @@ async function absentOf(names: readonly string[], isThere: (name: string) => Pro
   return names.filter((_name, index) => !found[index])
 }
 
-async function runProgram(program: string, args: readonly string[], image?: string): Promise<number> {
-  const tests = image !== undefined && { BERTH_TEST_KUBERNETES: '1', [imageVariable]: image }
-  const child = spawn(program, args, { stdio: 'inherit', env: { ...process.env, ...tests } })
-  const [code] = await once(child, 'exit')
-  return typeof code === 'number' ? code : 1
+/** The variables by which tests find the cluster. */
+function withImage(image: string): Readonly<Record<string, string>> {
+  return { BERTH_TEST_KUBERNETES: '1', [imageVariable]: image }
 }

@@ -1,8 +1,8 @@
-import { execFile, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { checkoutFolder, durationText, printLine } from '../output.ts'
+import { runProgram } from './run-program.ts'
 
 const run = promisify(execFile)
 
@@ -15,20 +15,22 @@ const containerTests = ['scripts/images']
  */
 export async function testInContainer(parts: readonly string[]): Promise<number> {
   const tests = ['test', ...(parts.length > 0 ? parts : containerTests)]
+  const cwd = checkoutFolder
+  const berth = join(checkoutFolder, 'berth')
   const missing = await missingDocker()
   if (missing !== undefined) {
     printLine(`no container, so its tests are skipped: ${missing}`)
-    return runProgram(join(checkoutFolder, 'berth'), tests)
+    return runProgram(berth, tests, { cwd })
   }
   const given = process.env[imageVariable]
   const image = given ?? 'berth-standalone:test'
   if (given === undefined) {
     const start = performance.now()
-    const code = await runProgram('docker', ['compose', 'build'], { BERTH_IMAGE: image })
+    const code = await runProgram('docker', ['compose', 'build'], { cwd, variables: { BERTH_IMAGE: image } })
     if (code !== 0) return code
     printLine(`the image took ${durationText(performance.now() - start)}`)
   }
-  return runProgram(join(checkoutFolder, 'berth'), tests, { [imageVariable]: image })
+  return runProgram(berth, tests, { cwd, variables: { [imageVariable]: image } })
 }
 
 /** Why containers cannot be run here, or nothing. */
@@ -42,14 +44,4 @@ export async function missingDocker(): Promise<string | undefined> {
     if (code === 'ENOENT') return 'docker is not installed'
     return stderr.trim().split('\n')[0] || 'docker does not run here'
   }
-}
-
-async function runProgram(
-  program: string,
-  args: readonly string[],
-  variables: Readonly<Record<string, string>> = {},
-): Promise<number> {
-  const child = spawn(program, args, { cwd: checkoutFolder, stdio: 'inherit', env: { ...process.env, ...variables } })
-  const [code] = await once(child, 'exit')
-  return typeof code === 'number' ? code : 1
 }
