@@ -617,7 +617,7 @@ export const errorCatalogue = {
   database_busy: {
     status: 503,
     retryAfterSeconds: 1,
-    // The same.
+    // Safe to repeat, like database_unavailable.
     retry: true,
     sentence: () => 'All connections to the database are in use. Try again in a moment.',
   },

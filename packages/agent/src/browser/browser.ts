@@ -499,7 +499,7 @@ export class Browser {
     await this.#ensureDisplay()
     await this.#display?.makeRoom(this.#config.viewport)
     const options = { ...this.#launchOptions(), tabs }
-    return (await this.#goOn(options)) ?? Chromium.launch(options)
+    return (await this.#resumeAhead(options)) ?? Chromium.launch(options)
   }
 
   #launchOptions() {
@@ -525,10 +525,10 @@ export class Browser {
   }
 
   /** Continues the launch ahead, or ends it if the browser needs another launch. */
-  async #goOn(options: Parameters<Chromium['goOn']>[0]): Promise<Chromium | undefined> {
+  async #resumeAhead(options: Parameters<Chromium['resume']>[0]): Promise<Chromium | undefined> {
     const ahead = await this.#ahead
     this.#ahead = undefined
-    if (ahead && !this.#hasNewPolicies && (await ahead.goOn(options))) return ahead
+    if (ahead && !this.#hasNewPolicies && (await ahead.resume(options))) return ahead
     ahead?.kill()
     await ahead?.ended
     await this.#userData.stopAwaiting()

@@ -77,7 +77,7 @@ export class Chromium {
 
   /** Launches a browser that waits for the state of a profile. By then it has done everything that needs no state. */
   static async launchAhead(options: Omit<ChromiumOptions, 'tabs'>): Promise<Chromium> {
-    await options.userData.await()
+    await options.userData.prepareAhead()
     return Chromium.#start({ ...options, tabs: 'restore' })
   }
 
@@ -91,10 +91,10 @@ export class Chromium {
   }
 
   /** Continues a launch ahead with the current state. Returns false if a launch with these options would be another one. */
-  async goOn({ userData, config, tabs, needPolicies }: ChromiumOptions): Promise<boolean> {
+  async resume({ userData, config, tabs, needPolicies }: ChromiumOptions): Promise<boolean> {
     if (tabs === 'blank' || (await endsNow([this.ended], 0))) return false
     const wanted = { config, tabs: await userData.prepare(config, tabs), needPolicies, userDataFolder: userData.folder }
-    if (!isDeepStrictEqual(startsWith(wanted), startsWith(this.#flags))) return false
+    if (!isDeepStrictEqual(fixedAtLaunch(wanted), fixedAtLaunch(this.#flags))) return false
     await userData.release()
     return true
   }
@@ -192,7 +192,7 @@ export class Chromium {
   }
 }
 
-/** What a launch fixes. The size of a headful browser is not among its flags. */
-function startsWith(options: FlagOptions): readonly unknown[] {
+/** The settings that a running browser cannot change. The size of a headful browser is not among its flags. */
+function fixedAtLaunch(options: FlagOptions): readonly unknown[] {
   return [chromiumFlags(options), options.config.viewport]
 }

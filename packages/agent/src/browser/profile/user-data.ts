@@ -36,7 +36,7 @@ export class UserData {
    * Prepares a launch ahead of the profile. Chromium reads the preferences before the rest of its state, so it waits at the
    * pipe in their place.
    */
-  async await(): Promise<void> {
+  async prepareAhead(): Promise<void> {
     await mkdir(this.#state, { recursive: true })
     await makeNamedPipes([join(this.#state, preferencesFile)])
     this.#isAwaited = true
