@@ -26,6 +26,7 @@ import { replyWithError } from './http/reply-with-error.ts'
 import { LiveView } from './live-view/live-view.ts'
 import { loginRequests } from './login/login-requests.ts'
 import type { ServiceLogs } from './logs/service-logs.ts'
+import type { Capture } from './network/capture.ts'
 import type { EventLog } from './reporting/event-log.ts'
 import type { StateFeed } from './reporting/state-feed.ts'
 import type { CaptchaTasks } from './telemetry/captcha-tasks.ts'
@@ -40,6 +41,7 @@ const eventFlushMilliseconds = 5
 interface AppOptions {
   readonly config: AgentConfig
   readonly browser: Browser
+  readonly capture: Pick<Capture, 'rehearse'>
   readonly extensions: ExtensionSet
   readonly state: StateFeed
   readonly events: EventLog
@@ -84,7 +86,7 @@ export function createApp(options: AppOptions): Server {
   const server = http.createServer({ requestTimeout: noRequestTimeout })
   mountRoutes(server, {
     routes: agentRoutes,
-    handlers: handlersOf(options, { webDriver, liveView, computer, cdp }),
+    handlers: handlersOf(options, { server, webDriver, liveView, computer, cdp }),
     upgrades: agentUpgrades,
     upgradeHandlers: {
       cdp: toChromium,
@@ -101,6 +103,7 @@ export function createApp(options: AppOptions): Server {
 }
 
 interface SharedParts {
+  readonly server: Server
   readonly cdp: CdpRelay
   readonly webDriver: ClassicSessions
   readonly liveView: LiveView
@@ -109,9 +112,10 @@ interface SharedParts {
 
 function handlersOf(
   options: AppOptions,
-  { webDriver, liveView, computer, cdp }: SharedParts,
+  { server, webDriver, liveView, computer, cdp }: SharedParts,
 ): RouteHandlers<typeof agentRoutes> {
-  const { config, browser, extensions, state, events, telemetry, captchaTasks, serviceLogs, logger, stop } = options
+  const { config, browser, capture, extensions, state, events } = options
+  const { telemetry, captchaTasks, serviceLogs, logger, stop } = options
   const { activity } = state
   // Loaded on first use: most sessions use few operations.
   const operations = memoize(async () => {
@@ -134,6 +138,14 @@ function handlersOf(
     const { Recorder } = await import('./recorder/recorder.ts')
     return new Recorder(browser)
   })
+  const rehearseAll = async () => {
+    await (await extensionLoader()).rehearse()
+    await capture.rehearse()
+    if (!browser.hasBegun) return browser.rehearseProfile()
+    await browser.rehearseResize()
+    const { rehearseClient } = await import('./cdp/rehearse-client.ts')
+    await rehearseClient(server, config.run_folder)
+  }
   const discover: RouteHandler = (request, response) => answerDiscovery(browser.endpoint(), request, response)
   return {
     readState: (_request, response) => sendJson(response, 200, state.state),
@@ -175,10 +187,7 @@ function handlersOf(
       if (configuration.viewport && !force && !config.headless && liveView.hasViewers) {
         throw new BerthError('viewport_in_use', { use: 'a live view is open' })
       }
-      if (rehearse) {
-        await (await extensionLoader()).rehearse()
-        await browser.rehearseProfile()
-      }
+      if (rehearse) await rehearseAll()
       // First, to capture the effects of the other changes.
       if (capture !== undefined) await telemetry.configure(capture)
       await browser.configure(configuration)

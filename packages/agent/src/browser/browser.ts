@@ -218,6 +218,13 @@ export class Browser {
     if (!this.#hasBegun) await rehearseProfile(this.#config.run_folder)
   }
 
+  /** Gives the browser the size that it has, as a warm-up. */
+  async rehearseResize(): Promise<void> {
+    const running = this.#current()
+    running.isSized = false
+    await this.#resize(running.size)
+  }
+
   /** Restores the state that a profile has replaced in the running browser, if any. */
   async takeProfileBack(): Promise<void> {
     if (!this.#hasReplacedState) return

@@ -26,7 +26,8 @@ const captchaTasks = config.solves_captchas ? new CaptchaTasks(events) : undefin
 const telemetry = new TelemetryCollector(systemClock, logger, captchaTasks)
 const serviceLogs = new ServiceLogs(systemClock)
 
-new Capture(config.egress_socket, logger, (name) => telemetry.noteLookup(name)).start()
+const capture = new Capture(config.egress_socket, logger, (name) => telemetry.noteLookup(name))
+capture.start()
 startDevToolsGuard(config.chromium_path, logger)
 const extensions = new ExtensionSet(logger, { isExpected: config.awaits_extensions })
 const browser = new Browser({ config, extensions, state, events, telemetry, serviceLogs, logger })
@@ -43,9 +44,8 @@ if (config.is_app) {
 }
 
 const { createApp } = await import('../app.ts')
-createApp({ config, browser, extensions, state, events, telemetry, captchaTasks, serviceLogs, logger, stop }).listen(
-  listenOptions(config),
-)
+const reporting = { state, events, telemetry, captchaTasks, serviceLogs, logger }
+createApp({ config, browser, capture, extensions, ...reporting, stop }).listen(listenOptions(config))
 
 const reason = await browser.givenUp
 logger.error({ reason }, 'giving up on the browser')

@@ -29,6 +29,9 @@ const silenceMilliseconds = 130_000
 /** The handshake takes place within the machine: a program that takes longer has given up. */
 const acceptLimitMilliseconds = 5_000
 
+/** A DNS query of the type HTTPS for the root (RFC 1035, RFC 9460). */
+const serviceQuery = Buffer.from([0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 65, 0, 1])
+
 /** `asked`: egress has not answered yet. `silent`: the destination never answered. Otherwise the connection to join. */
 type Opening = 'asked' | 'silent' | { readonly join: (program: Socket) => void; readonly drop: () => void }
 
@@ -67,6 +70,11 @@ export class Capture {
       if (packet?.protocol === tcp) this.#open(packet)
       else if (packet?.destination.port === dnsPort) void this.#answerDatagram(packet)
     })
+  }
+
+  /** Answers a query that egress is not asked for, as a warm-up: the first one takes several times as long. */
+  async rehearse(): Promise<void> {
+    await (await this.#serverOfNames()).answerDatagram(serviceQuery)
   }
 
   #open(transient: Packet): void {
@@ -152,7 +160,7 @@ export class Capture {
     ;(await this.#serverOfNames()).serve(program)
   }
 
-  /** Loaded with the first query, which comes after Chromium was launched. */
+  /** Loaded on demand, so that it does not delay the launch of Chromium. */
   #serverOfNames(): Promise<NameServer> {
     this.#nameServer ??= import('./name-server.ts').then(
       ({ NameServer }) => new NameServer({ egress: this.#egress, names: this.#names, onLookup: this.#onLookup }),

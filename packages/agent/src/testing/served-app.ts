@@ -36,6 +36,7 @@ export class ServedApp implements AsyncDisposable {
     const server = createApp({
       config: { home_folder: folder, run_folder: folder } as AgentConfig,
       browser: { config: { stealth: false } } as Browser,
+      capture: { rehearse: async () => {} },
       extensions: {} as ExtensionSet,
       state: new StateFeed(systemClock),
       events: new EventLog(systemClock),
