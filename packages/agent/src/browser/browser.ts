@@ -281,11 +281,12 @@ export class Browser {
 
   /**
    * Changes the running browser and the configuration of later launches. Before the first launch, changes only that
-   * configuration. The server sends one change at a time.
+   * configuration. Changes that clients wait for are applied in order.
    */
   async configure(configuration: BrowserConfiguration): Promise<void> {
-    await this.#settled
     const { viewport, kiosk_mode, stealth, has_new_policies, launch, start_url, clients_wait } = configuration
+    const earlier = this.#settled
+    if (!clients_wait) await earlier
     const { headless, kiosk_mode: isKiosk } = this.#config
     this.#config = {
       ...this.#config,
@@ -296,7 +297,7 @@ export class Browser {
     this.#hasNewPolicies ||= has_new_policies ?? false
     const mustRelaunch = this.#hasBegun && !headless && kiosk_mode !== undefined && kiosk_mode !== isKiosk
     if (mustRelaunch) await this.#relaunchUnused()
-    const change = this.#change(viewport, start_url)
+    const change = earlier.then(() => this.#change(viewport, start_url))
     if (clients_wait) this.#settled = change.catch(() => this.#changeByLaunch(start_url))
     else await change
     if (launch) this.#firstTabs.resolve('blank')

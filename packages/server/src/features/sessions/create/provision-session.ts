@@ -153,7 +153,7 @@ export class SessionProvisioner {
 
   /**
    * Like `#deliver`, for an agent with a running browser. The agent responds before the size and the start page are
-   * applied; clients of the browser wait for these. Inputs that may be rejected, and a relaunch, come first.
+   * applied; clients of the browser wait for these. A relaunch comes first, and the start page last.
    */
   async #configure(
     session: Session,
@@ -163,15 +163,15 @@ export class SessionProvisioner {
   ): Promise<void> {
     const { sessionExtensions, telemetry } = this.#options
     if (session.kiosk_mode) await configure(machine, windowFor(session), signal)
-    if (extensions.length > 0) await sessionExtensions.give(machine, extensions, signal)
-    // First, so that it captures the start page.
-    if (session.telemetry) await telemetry.configure(session.id, session.telemetry)
     const isSized = session.kiosk_mode || isReserveWindow(session.viewport)
-    const change = {
-      ...(!isSized && { viewport: windowOf(session.viewport) }),
-      ...(session.start_url !== null && { start_url: session.start_url }),
-    }
-    if (Object.keys(change).length > 0) await configure(machine, { ...change, clients_wait: true }, signal)
+    const answersSoon = { clients_wait: true }
+    await Promise.all([
+      !isSized && configure(machine, { viewport: windowOf(session.viewport), ...answersSoon }, signal),
+      extensions.length > 0 && sessionExtensions.give(machine, extensions, signal),
+    ])
+    // Before the start page, so that it captures that page.
+    if (session.telemetry) await telemetry.configure(session.id, session.telemetry)
+    if (session.start_url !== null) await configure(machine, { start_url: session.start_url, ...answersSoon }, signal)
   }
 
   /**
