@@ -20,15 +20,17 @@ interface ReadyCase {
 }
 
 const poolSizes = { headless: 5, headful: 5 } as const
-const cases: readonly ReadyCase[] = [
+const cases = [
   { shape: 'headless', client: 'raw CDP', atOnce: 1 },
   { shape: 'headless', client: 'Playwright', atOnce: 1 },
   { shape: 'headful', client: 'raw CDP', atOnce: 1 },
   { shape: 'headful', client: 'Playwright', atOnce: 1 },
   { shape: 'headless', client: 'raw CDP', atOnce: poolSizes.headless },
-]
+] as const satisfies readonly ReadyCase[]
 /** Lets the processor become idle after browsers have started. */
-const quietMilliseconds = 1_000
+const quietMilliseconds = 1_500
+/** Node.js runs the compiled code of a create after about as many, so these are not counted. */
+const warmUps = 20
 
 export const readyWithSettings = 'ready headless, with viewport, proxy and an extension: created'
 export const acquireName = 'acquire from a pool with a free browser'
@@ -51,11 +53,13 @@ export async function measureReady(context: BenchContext): Promise<void> {
   await using stack = new AsyncDisposableStack()
   const bare = stack.use(await startBareChromium())
   const berth = stack.use(await startReadyBerth(pages.allowed, poolSizes))
-  const all: readonly ReadyBrowsers[] = [
+  const all = [
     barePool(bare.name, (shape) => bare.create(shape)),
     { name: berth.name, take: (shape) => berth.create(shape), filled: () => berth.filled() },
-  ]
+  ] as const satisfies readonly ReadyBrowsers[]
   const url = browserPage(pages)
+  const [first] = cases
+  for (let count = 0; count < warmUps; count++) await runBurst(all[1], first, url)
   for (const each of cases) {
     const times = all.map((browsers) => ({ browsers, samples: [] as Times[] }))
     while (times.some(({ samples }) => samples.length < rounds)) {
@@ -91,18 +95,11 @@ function barePool(name: string, create: (shape: Shape) => Promise<BenchSession>)
   }
 }
 
-/**
- * Takes all ready browsers of the shape, one at a time or several at once, and ends them together: no browser is
- * started during a burst.
- */
+/** Takes one ready browser, or several at once, when no other is being started, and ends them. */
 async function runBurst(browsers: ReadyBrowsers, each: ReadyCase, url: string): Promise<readonly Times[]> {
   await browsers.filled()
   await delay(quietMilliseconds)
-  const started: Started[] = []
-  while (started.length < poolSizes[each.shape]) {
-    const turn = Array.from({ length: each.atOnce }, () => start(browsers, each, url))
-    started.push(...(await Promise.all(turn)))
-  }
+  const started = await Promise.all(Array.from({ length: each.atOnce }, () => start(browsers, each, url)))
   for (const { session } of started) await session.end()
   return started.map(({ times }) => times)
 }
@@ -136,18 +133,15 @@ async function measureSettings({ figures, rounds }: BenchContext, ready: ReadyBe
   await client.extensions.upload({ file: new File([new Uint8Array(zip)], 'bench.zip'), name: 'bench' })
   const settings = { viewport: { width: 1200, height: 800 }, proxy: { id }, extensions: [{ name: 'bench' }] }
   const times: number[] = []
-  while (times.length < rounds) {
+  while (times.length < warmUps + rounds) {
     await ready.filled()
     await delay(quietMilliseconds)
-    const sessions: BenchSession[] = []
-    while (sessions.length < poolSizes.headless) {
-      const begin = performance.now()
-      sessions.push(await createSession(ready.berth, 'headless', settings))
-      times.push(performance.now() - begin)
-    }
-    for (const session of sessions) await session.end()
+    const begin = performance.now()
+    const session = await createSession(ready.berth, 'headless', settings)
+    times.push(performance.now() - begin)
+    await session.end()
   }
-  figures.add(ready.name, readyWithSettings, 'ms', times)
+  figures.add(ready.name, readyWithSettings, 'ms', times.slice(warmUps))
 }
 
 async function measureAcquire({ figures, rounds }: BenchContext, ready: ReadyBerth): Promise<void> {
@@ -156,8 +150,8 @@ async function measureAcquire({ figures, rounds }: BenchContext, ready: ReadyBer
   while ((await client.browserPools.retrieve(pool.id)).available_count < 2) await delay(100)
   await ready.filled()
   const times: number[] = []
-  while (times.length < rounds) {
-    await delay(quietMilliseconds / 4)
+  while (times.length < warmUps + rounds) {
+    await delay(quietMilliseconds)
     const begin = performance.now()
     const headers = { 'content-type': 'application/json' }
     const path = `/browser_pools/${pool.id}/acquire`
@@ -166,6 +160,6 @@ async function measureAcquire({ figures, rounds }: BenchContext, ready: ReadyBer
     times.push(performance.now() - begin)
     await client.browserPools.release(pool.id, { session_id })
   }
-  figures.add(ready.name, acquireName, 'ms', times)
+  figures.add(ready.name, acquireName, 'ms', times.slice(warmUps))
   await client.browserPools.delete(pool.id, { force: true })
 }
