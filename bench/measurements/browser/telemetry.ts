@@ -32,6 +32,8 @@ const capturesInOrder = Object.keys(captures) as Captured[]
 
 export const pageWorkName = (captured: Captured) => `page loads and works, telemetry ${captured}`
 export const eventRateName = 'telemetry events of 20 sessions, stored'
+/** Chromium itself limits it: a message costs it several times what it costs berth. */
+const causedRateName = 'telemetry events of 20 sessions, caused by their pages'
 
 const perTurn = 5
 const observedSessions = 20
@@ -104,11 +106,12 @@ async function measureEvents(service: Service, { figures, maxSessions }: BenchCo
     const tellAll = `for (let event = 1; event <= ${eventsOfEach}; event++) console.log(String(event))`
     observed.push({ session, tell: () => client.evaluate(page, tellAll) })
   }
-  const milliseconds = await timeOf(async () => {
-    await Promise.all(observed.map(({ tell }) => tell()))
-    for (const { session } of observed) await untilStored(session)
-  })
-  figures.add(service.name, eventRateName, 'events/s', [(count * eventsOfEach * 1000) / milliseconds])
+  const begin = performance.now()
+  const rateUntilNow = () => (count * eventsOfEach * 1000) / (performance.now() - begin)
+  await Promise.all(observed.map(({ tell }) => tell()))
+  figures.add(service.name, causedRateName, 'events/s', [rateUntilNow()])
+  for (const { session } of observed) await untilStored(session)
+  figures.add(service.name, eventRateName, 'events/s', [rateUntilNow()])
   if (count < observedSessions) figures.notes.push(`telemetry events are those of ${count} sessions`)
 }
 
