@@ -33,7 +33,7 @@ interface Stage {
 }
 
 const testPatterns = ['packages/*/src/**/*.test.ts', 'scripts/**/*.test.ts', 'e2e/**/*.test.ts', 'bench/**/*.test.ts']
-const browserTests = /^e2e\/|^bench\/|\/drivers\/|^packages\/agent\/|[.]browser[.]test[.]ts$/
+const browserTests = /^e2e\/|^bench\/|[.]browser[.]test[.]ts$/
 // These measure times or memory, or use up shared resources of the machine: processor, files, memory.
 const exclusiveTests =
   /^bench\/(?!extraction\/)|^e2e\/kubernetes-node[.]|^e2e\/fault\/(many-files|part-kill|shortage)[.]|\/machine-bounds[.]|\/ordinary-user[.]/
