@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { after, test } from 'node:test'
 import { createLogger } from '@berth/runtime/process/logger.ts'
 import { ClassicSessions } from './classic-sessions.ts'
 
 const logger = createLogger({ name: 'test', level: 'silent', json: true })
 const never = new Promise<never>(() => {})
+// The timers of sessions do not keep the process running.
+const running = setInterval(() => {}, 1_000)
+after(() => clearInterval(running))
 
 interface Limits {
   readonly idleLimit?: number

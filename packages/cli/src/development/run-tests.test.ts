@@ -56,6 +56,9 @@ test('every file runs in one stage, and only files that measure or use up the ma
     alone.filter((file) => file.startsWith('packages/agent/')),
     [],
   )
+  const withoutBrowsers = stages[0]?.batched ?? []
+  assert.ok(withoutBrowsers.includes('packages/agent/src/computer/keys.test.ts'))
+  assert.ok(!withoutBrowsers.some((file) => /^e2e[/]|[.]browser[.]/.test(file)))
 })
 
 test('a failed file runs again, and is flaky when it passes then', (t) => {

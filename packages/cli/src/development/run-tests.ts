@@ -6,7 +6,7 @@ import { finished } from 'node:stream/promises'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
 import { StartError } from '@berth/server/start-error.ts'
-import { checkoutFolder, printLine } from '../output.ts'
+import { checkoutFolder, durationText, printLine } from '../output.ts'
 import { writeBatches } from './test-batches.ts'
 
 export interface TestCounts {
@@ -19,6 +19,8 @@ export interface TestCounts {
 
 interface StageCounts extends Omit<TestCounts, 'flaky'> {
   readonly failedFiles: readonly string[]
+  /** In milliseconds, by file. */
+  readonly durations: ReadonlyMap<string, number>
 }
 
 interface Stage {
@@ -33,10 +35,10 @@ interface Stage {
 }
 
 const testPatterns = ['packages/*/src/**/*.test.ts', 'scripts/**/*.test.ts', 'e2e/**/*.test.ts', 'bench/**/*.test.ts']
-const browserTests = /^e2e\/|^bench\/|\/drivers\/|^packages\/agent\/|[.]browser[.]test[.]ts$/
+const browserTests = /^e2e\/|^bench\/|[.]browser[.]test[.]ts$/
 // These measure times or memory, or use up shared resources of the machine: processor, files, memory.
 const exclusiveTests =
-  /^bench\/(?!extraction\/)|^e2e\/kubernetes-node[.]|^e2e\/fault\/(many-files|part-kill|shortage)[.]|\/machine-bounds[.]|\/ordinary-user[.]/
+  /^bench\/(?!extraction\/)|^e2e\/kubernetes-node[.]|^e2e\/fault\/(many-files|shortage)[.]|\/machine-bounds[.]|\/ordinary-user[.]/
 const startBerths = /^e2e\/|^bench\//
 /** Each starts several browsers: with more files than processors, browsers delay each other. */
 const maxBrowserFiles = 4
@@ -52,6 +54,8 @@ const dataFolderSetup = join(setups, 'data-folder-setup.ts')
 const borrowing = 'Berth.borrow()'
 /** Of more failed files, the cause is the change and not the time at which they ran. */
 const maxFlakyFiles = 3
+/** A run of more files names the slowest of them. */
+const slowestFiles = 10
 
 /** Finds all test files, or those whose path is or contains one of `parts`. */
 export async function findTestFiles(parts: readonly string[]): Promise<readonly string[]> {
@@ -76,7 +80,8 @@ function isSelected(file: string, part: string): boolean {
  */
 export async function runTestFiles(files: readonly string[], { repeatFailed = false } = {}): Promise<TestCounts> {
   const parallel = availableParallelism()
-  const { failedFiles, ...first } = await runStages(stagesOf(files, await findBorrowers(files), parallel))
+  const { failedFiles, durations, ...first } = await runStages(stagesOf(files, await findBorrowers(files), parallel))
+  if (files.length > slowestFiles) printSlowest(durations)
   const again = failedFiles.filter((file) => files.includes(file))
   const canRepeat = again.length === failedFiles.length && again.length > 0 && again.length <= maxFlakyFiles
   if (!repeatFailed || !canRepeat) return { ...first, flaky: [] }
@@ -87,15 +92,22 @@ export async function runTestFiles(files: readonly string[], { repeatFailed = fa
 }
 
 async function runStages(stages: readonly Stage[]): Promise<StageCounts> {
-  const total = { passed: 0, failed: 0, skipped: 0, failedFiles: new Set<string>() }
+  const total = { passed: 0, failed: 0, skipped: 0, failedFiles: new Set<string>(), durations: new Map() }
   for (const stage of stages) {
-    const { passed, failed, skipped, failedFiles } = await runStage(stage)
+    const { passed, failed, skipped, failedFiles, durations } = await runStage(stage)
     total.passed += passed
     total.failed += failed
     total.skipped += skipped
     for (const file of failedFiles) total.failedFiles.add(file)
+    for (const [file, duration] of durations) total.durations.set(file, duration)
   }
   return { ...total, failedFiles: [...total.failedFiles] }
+}
+
+function printSlowest(durations: ReadonlyMap<string, number>): void {
+  const slowest = [...durations].toSorted(([, one], [, other]) => other - one).slice(0, slowestFiles)
+  printLine('the slowest files:')
+  for (const [file, duration] of slowest) printLine(`${durationText(duration).padStart(12)}  ${file}`)
 }
 
 /** Files that use the berth of their process. */
@@ -166,6 +178,7 @@ async function runStage({ name, files, batched, batches, concurrency, setup }: S
   const folder = await mkdtemp(join(tmpdir(), 'berth-tests-'))
   const counts = { passed: 0, failed: 0, skipped: 0 }
   const failedFiles: string[] = []
+  const durations = new Map<string, number>()
   const stop = new AbortController()
   const minutes = process.env.BERTH_DEEP === '1' ? silenceMinutes.deep : silenceMinutes.short
   const message = `no output for ${minutes} minutes: a test hangs, or its file has left something open`
@@ -186,8 +199,15 @@ async function runStage({ name, files, batched, batches, concurrency, setup }: S
     const isBySubtests = (details.error as { failureType?: string }).failureType === 'subtestsFailed'
     if (!isBySubtests) failedFiles.push(relative(checkoutFolder, file))
   })
+  tests.on('test:complete', ({ name, details }) => {
+    if (batched.includes(name)) durations.set(name, details.duration_ms)
+  })
   tests.on('test:summary', (result) => {
-    if (result.file !== undefined) return
+    if (result.file !== undefined) {
+      const file = relative(checkoutFolder, result.file)
+      if (files.includes(file)) durations.set(file, result.duration_ms)
+      return
+    }
     counts.passed = result.counts.passed
     counts.failed = result.counts.tests - result.counts.passed - result.counts.skipped - result.counts.todo
     counts.skipped = result.counts.skipped + result.counts.todo
@@ -197,7 +217,7 @@ async function runStage({ name, files, batched, batches, concurrency, setup }: S
   await finished(report)
   clearTimeout(silence)
   await rm(folder, { recursive: true })
-  return { ...counts, failedFiles }
+  return { ...counts, failedFiles, durations }
 }
 
 function inCheckout(file: string): string {

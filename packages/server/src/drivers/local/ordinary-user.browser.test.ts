@@ -11,11 +11,11 @@ import { fileURLToPath } from 'node:url'
 const uid = 54_321
 
 const files = [
-  '../registered-drivers',
-  'machine-isolation',
-  'machine-escape',
-  'machine-lifecycle',
-  'machine-bounds',
+  '../registered-drivers.browser',
+  'machine-isolation.browser',
+  'machine-escape.browser',
+  'machine-lifecycle.browser',
+  'machine-bounds.browser',
   '../../host/trash',
   '../../host/host-folders',
 ].map((name) => fileURLToPath(new URL(`${name}.test.ts`, import.meta.url)))

@@ -10,7 +10,7 @@ import { findBounds } from './cgroups/cgroups.ts'
 import type { LocalDriverOptions } from './local-driver.ts'
 import { machineFolders } from './machine-folders.ts'
 
-/* The limits of a machine. machine-lifecycle.test.ts tests memory and processes. */
+/* The limits of a machine. machine-lifecycle.browser.test.ts tests memory and processes. */
 
 const never = new AbortController().signal
 const mebibyte = 1024 ** 2

@@ -11,7 +11,7 @@ import { machineFolders } from './machine-folders.ts'
 
 /*
  * Attacks from inside, by child processes of a machine's first program: with its user, its limits and its system call
- * filter. machine-isolation.test.ts describes the normal behaviour of a machine.
+ * filter. machine-isolation.browser.test.ts describes the normal behaviour of a machine.
  */
 
 const never = new AbortController().signal

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { newId } from '@berth/contract/common/ids.ts'
@@ -51,8 +50,7 @@ async function runUntil(
   millisecondsAfterSpawn: number | 'never',
 ): Promise<Outcome> {
   const args = [doomedServer, folders.data, newId('machine', new Date()), String(step), String(millisecondsAfterSpawn)]
-  const env = { ...process.env, NODE_COMPILE_CACHE: join(folders.data, 'compile-cache') }
-  const server = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'inherit'], env })
+  const server = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'inherit'] })
   const [exitCode, signal] = (await once(server, 'exit')) as [number | null, NodeJS.Signals | null]
   assert.ok(exitCode === 0 || signal === 'SIGKILL', `the server ended by itself with ${exitCode}`)
   return signal === null ? 'came to its end' : 'killed'
