@@ -10,7 +10,7 @@ import { until } from './fault/testing/until.ts'
 import { Berth } from './testing/berth.ts'
 import { messagingExtension, packCrx, zipOf } from './testing/browsers/extension-files.ts'
 import { CdpClient } from './testing/cdp.ts'
-import { hostName, startPages } from './testing/pages.ts'
+import { hostName, startPages, testHost } from './testing/pages.ts'
 import { browserProcess } from './testing/processes.ts'
 
 const pages = await startPages()
@@ -18,7 +18,7 @@ pages.serve('/visit', '<!doctype html><title>Visit</title>')
 pages.serve('/blocked', '<!doctype html><title>Not blocked</title>')
 const store = await startPages()
 const berth = await Berth.start({
-  environment: { BERTH_EGRESS_ALLOW: pages.allowed, BERTH_CHROME_STORE_URL: `http://127.0.0.1:${store.port}/crx` },
+  environment: { BERTH_EGRESS_ALLOW: pages.allowed, BERTH_CHROME_STORE_URL: `${store.hostUrl}/crx` },
 })
 const client = await berth.client()
 after(async () => {
@@ -231,7 +231,7 @@ test('an extension that needs a policy blocks requests from the start, when adde
 test('a hostile extension cannot leave its machine', async () => {
   let connections = 0
   const canary = createServer((_request, response) => response.end('reached')).on('connection', () => connections++)
-  await new Promise<void>((resolve) => canary.listen(0, '127.0.0.1', resolve))
+  await new Promise<void>((resolve) => canary.listen(0, testHost, resolve))
   const { port } = canary.address() as AddressInfo
   const hostile = await zipOf({
     'manifest.json': JSON.stringify({

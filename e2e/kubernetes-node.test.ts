@@ -13,6 +13,7 @@ import { until } from './fault/testing/until.ts'
 import { Berth } from './testing/berth.ts'
 import { CdpClient } from './testing/cdp.ts'
 import { findKubelet, isLeft, kubectl, machineSelector, noCluster, podOf } from './testing/cluster.ts'
+import { clusterEnvironment } from './testing/cluster-environment.ts'
 
 const kubelet = noCluster === false ? await findKubelet() : undefined
 const noNode = noCluster || (kubelet === undefined && 'the kubelet of this cluster is on another host')
@@ -96,6 +97,29 @@ suite('the node of machines', { skip: noNode, timeout: 300_000 }, () => {
     assert.equal(await deleteSession(berth, later.session_id), 204)
   })
 
+  test('a session ends with the reason when its machine is preempted', async () => {
+    const session = await createSession(berth)
+    const { client } = await keep(session)
+    const closed = once(client.socket, 'close')
+    const urgent = await startUrgentPod(node)
+    try {
+      await closed
+      await until('404', async () => !(await isActive(berth, session.session_id)), { limitSeconds: toldSeconds })
+      const refused = await call<{ code: string; message: string }>(berth, 'POST', '/browsers', { headless: true })
+
+      assert.match(berth.log, /a session ends: its machine ended: PreemptionByScheduler/)
+      assert.equal(await isLeft(podOf(session.session_id)), false)
+      assert.deepEqual([refused.status, refused.body.code], [529, 'capacity_exhausted'])
+      assert.match(refused.body.message, /Insufficient cpu/)
+    } finally {
+      await urgent.remove()
+    }
+    const later = await createLater()
+
+    assert.ok(await canBeUsed(later))
+    assert.equal(await deleteSession(berth, later.session_id), 204)
+  })
+
   test('sessions of a node that is lost end, and it takes new ones when it is back', async () => {
     const session = await createSession(berth)
     const pid = (await findKubelet()) ?? assert.fail('there is no kubelet')
@@ -116,3 +140,19 @@ suite('the node of machines', { skip: noNode, timeout: 300_000 }, () => {
     assert.equal(await deleteSession(berth, later.session_id), 204)
   })
 })
+
+/** A pod that needs all processors of the node, and is more important than machines. */
+async function startUrgentPod(node: string): Promise<{ readonly remove: () => Promise<void> }> {
+  const name = 'berth-test-urgent'
+  const cpu = await kubectl('get', 'node', node, '--output=jsonpath={.status.allocatable.cpu}')
+  const image = clusterEnvironment.BERTH_KUBERNETES_IMAGE ?? ''
+  const container = { name, image, command: ['/bin/sleep', 'infinity'], resources: { requests: { cpu } } }
+  const spec = { priorityClassName: name, terminationGracePeriodSeconds: 0, containers: [container] }
+  await kubectl('create', 'priorityclass', name, '--value=1000')
+  await kubectl('run', name, `--image=${image}`, `--overrides=${JSON.stringify({ apiVersion: 'v1', spec })}`)
+  return {
+    remove: async () => {
+      await kubectl('delete', `pod/${name}`, `priorityclass/${name}`)
+    },
+  }
+}

@@ -4,11 +4,11 @@ import { after, test } from 'node:test'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import { rounds } from './fault/testing/deep.ts'
 import { FaultTestbed } from './fault/testing/fault-testbed.ts'
-import { killPart } from './fault/testing/parts.ts'
 import { until } from './fault/testing/until.ts'
 import { messagingExtension, zipOf } from './testing/browsers/extension-files.ts'
 import { CdpClient } from './testing/cdp.ts'
 import { startPages } from './testing/pages.ts'
+import { browserProcess } from './testing/processes.ts'
 
 const pages = await startPages()
 const environment = { BERTH_EGRESS_ALLOW: pages.allowed }
@@ -292,7 +292,7 @@ test('a crashed browser keeps its profile without a lock, and the last session t
     profile: { name: 'crash', save_changes: true },
   })
 
-  await killPart(testbed.view, again.session_id, 'chromium')
+  process.kill(await browserProcess(again.session_id), 'SIGKILL')
   {
     await using attached = await attach(again)
     assert.deepEqual(await read(attached.context), all('before'), 'the next Chromium has the profile too')

@@ -16,8 +16,8 @@ const proxy = await startForwardProxy()
 // A session in standby does not notice that its browser is killed.
 const environment = {
   BERTH_STANDBY: 'off',
-  BERTH_EGRESS_ALLOW: `127.0.0.1:${proxy.port}`,
-  BERTH_CAPTCHA_SOLVER_URL: `http://127.0.0.1:${pages.port}/solve`,
+  BERTH_EGRESS_ALLOW: `${proxy.host}:${proxy.port}`,
+  BERTH_CAPTCHA_SOLVER_URL: `${pages.hostUrl}/solve`,
 }
 const berth = await Berth.start({ environment })
 after(async () => {
@@ -158,7 +158,7 @@ test('every type of event is caused, and read with the official client', { timeo
   const { id: proxyId = '' } = await client.proxies.create({
     type: 'custom',
     protocol: 'http',
-    config: { host: '127.0.0.1', port: proxy.port },
+    config: { host: proxy.host, port: proxy.port },
   } as Kernel.ProxyCreateParams)
   const browser = Object.fromEntries(categories.map((category) => [category, { enabled: true }]))
   const session = await client.browsers.create({
@@ -360,7 +360,7 @@ test('every type of event is caused, and read with the official client', { timeo
 })
 
 test('the service of the operator solves the challenges of a stealth session', async () => {
-  const config = { host: '127.0.0.1', port: proxy.port }
+  const config = { host: proxy.host, port: proxy.port }
   const { id: proxyId = '' } = await client.proxies.create({
     type: 'custom',
     protocol: 'http',

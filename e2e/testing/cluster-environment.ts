@@ -14,6 +14,8 @@ export const clusterEnvironment: Readonly<Record<string, string>> = isInCluster
       BERTH_KUBERNETES_IMAGE: image,
       BERTH_KUBERNETES_NAMESPACE: 'default',
       BERTH_KUBERNETES_CPU_REQUEST: '10m',
+      // As much as sessions of tests use: a node of 16 GiB has no room for two headful ones with their limits.
+      BERTH_KUBERNETES_MEMORY_REQUEST: '512Mi',
       BERTH_DRAIN_SECONDS: '0',
     }
   : {}

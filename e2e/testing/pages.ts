@@ -8,11 +8,16 @@ type PageHandler = (request: IncomingMessage, response: ServerResponse) => void
 /** The name of the host's loopback in sessions, if the operator permits it. Pods have another loopback. */
 export const hostName = clusterHost ?? 'host.berth.internal'
 
+/** Where servers of tests listen: on this host's loopback, or where pods reach them. */
+export const testHost = clusterHost ?? '127.0.0.1'
+
 /** Test pages, on loopback or where pods reach them. */
 export interface Pages {
   readonly port: number
   /** The URL for sessions. */
   readonly url: string
+  /** The URL for programs of this host, such as the server. */
+  readonly hostUrl: string
   /** A value for `BERTH_EGRESS_ALLOW` that lets sessions reach these pages and no other port. */
   readonly allowed: string
   /** A session policy that makes these pages a secure origin. */
@@ -34,13 +39,14 @@ export async function startPages(): Promise<Pages> {
       response.writeHead(content === undefined ? 404 : 200, { 'content-type': 'text/html; charset=utf-8' })
       response.end(content ?? 'not here')
     }
-  }).listen(0, clusterHost ?? '127.0.0.1')
+  }).listen(0, testHost)
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
   const authority = `${hostName}:${port}`
   return {
     port,
     url: `http://${authority}`,
+    hostUrl: `http://${testHost}:${port}`,
     allowed: authority,
     trusted: { OverrideSecurityRestrictionsOnInsecureOrigin: [`http://${authority}`] },
     requests,

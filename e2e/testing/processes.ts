@@ -1,4 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises'
+import { kubectl, podOf } from './cluster.ts'
+import { clusterEnvironment } from './cluster-environment.ts'
 import { machineOf } from './machine-of.ts'
 
 export interface ProcessInfo {
@@ -34,11 +36,23 @@ export async function agentProcess(sessionId: string): Promise<number> {
   return (await findBrowser(sessionId)).parent
 }
 
-/** Every process in the machine of a session, and those outside that hold it. */
+/**
+ * Every process in the machine of a session, and those outside that hold it. Those of a pod are visible if its node is
+ * on this host.
+ */
 export async function processesOf(sessionId: string): Promise<readonly ProcessInfo[]> {
+  if ('KUBECONFIG' in clusterEnvironment) return processesOfPod(podOf(sessionId))
   const processes = await listProcesses()
   const folder = `/${machineOf(sessionId)}/`
   return withDescendants(processes, ({ command }) => command.includes(folder))
+}
+
+/** A node puts all processes of a pod into control groups with its uid in their names. */
+async function processesOfPod(pod: string): Promise<readonly ProcessInfo[]> {
+  const uid = await kubectl('get', 'pod', pod, '--output=jsonpath={.metadata.uid}')
+  const processes = await listProcesses()
+  const groups = await Promise.all(processes.map(({ pid }) => readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => '')))
+  return processes.filter((_process, index) => groups[index]?.includes(uid))
 }
 
 function withDescendants(

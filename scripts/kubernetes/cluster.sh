@@ -130,4 +130,8 @@ status=0
 nsenter --target "$(first_process)" --mount --net --pid --cgroup --ipc --uts --wd="$PWD" \
   env KUBECONFIG="$work/admin.conf" PATH="$cache:$PATH" BERTH_KUBERNETES_CACHE="$cache" \
   BERTH_TEST_KUBERNETES_HOST=10.200.0.1 "$@" || status=$?
+if [ -e "$work/ended" ]; then
+  cat "$work/ended" >&2
+  fail 'the node ended while the command ran'
+fi
 exit "$status"

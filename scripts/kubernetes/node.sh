@@ -7,6 +7,7 @@ programs=$1
 work=$2
 shift 2
 images=("$@")
+names=()
 address=10.200.0.1
 logs=$work/log
 mkdir -p "$work"/{log,containerd,kubelet,etcd,keys,cni,var-log,var-lib-cni,proc}
@@ -14,6 +15,14 @@ export PATH="$programs:/usr/sbin:/usr/bin:/sbin:/bin" KUBECONFIG=$work/admin.con
 
 say() {
   printf 'node: %s\n' "$*"
+}
+
+# Runs a program in the background with a log of its name: start NAME COMMAND...
+start() {
+  local name=$1
+  shift
+  "$@" >"$logs/$name.log" 2>&1 &
+  names[$!]=$name
 }
 
 wait_until() {
@@ -119,7 +128,7 @@ TOML
   ]
 }
 JSON
-  containerd -c "$work/containerd.toml" >"$logs/containerd.log" 2>&1 &
+  start containerd containerd -c "$work/containerd.toml"
   wait_until 'containerd answers' ctr version
   local image
   for image in "${images[@]}"; do
@@ -130,24 +139,25 @@ JSON
 
 start_api() {
   openssl genrsa -out "$work/keys/accounts.key" 2048 2>/dev/null
-  etcd --data-dir "$work/etcd" --listen-client-urls http://127.0.0.1:2379 --advertise-client-urls http://127.0.0.1:2379 \
-    --listen-peer-urls http://127.0.0.1:2380 --initial-advertise-peer-urls http://127.0.0.1:2380 \
-    --initial-cluster default=http://127.0.0.1:2380 >"$logs/etcd.log" 2>&1 &
-  kube-apiserver --etcd-servers=http://127.0.0.1:2379 --advertise-address="$address" --cert-dir="$work/keys" \
-    --token-auth-file="$work/keys/tokens.csv" --authorization-mode=Node,RBAC --allow-privileged=true \
-    --service-cluster-ip-range=10.96.0.0/24 --service-account-issuer=https://kubernetes.default.svc \
-    --service-account-key-file="$work/keys/accounts.key" --service-account-signing-key-file="$work/keys/accounts.key" \
-    --kubelet-preferred-address-types=InternalIP >"$logs/apiserver.log" 2>&1 &
+  start etcd etcd --data-dir "$work/etcd" --listen-client-urls http://127.0.0.1:2379 \
+    --advertise-client-urls http://127.0.0.1:2379 --listen-peer-urls http://127.0.0.1:2380 \
+    --initial-advertise-peer-urls http://127.0.0.1:2380 --initial-cluster default=http://127.0.0.1:2380
+  start apiserver kube-apiserver --etcd-servers=http://127.0.0.1:2379 --advertise-address="$address" \
+    --cert-dir="$work/keys" --token-auth-file="$work/keys/tokens.csv" --authorization-mode=Node,RBAC \
+    --allow-privileged=true --service-cluster-ip-range=10.96.0.0/24 \
+    --service-account-issuer=https://kubernetes.default.svc --service-account-key-file="$work/keys/accounts.key" \
+    --service-account-signing-key-file="$work/keys/accounts.key" --kubelet-preferred-address-types=InternalIP
 }
 
 start_controllers() {
   # The default is 50 bindings a second, which would limit every benchmark.
-  kube-scheduler --kubeconfig="$work/scheduler.conf" --authentication-kubeconfig="$work/scheduler.conf" \
-    --authorization-kubeconfig="$work/scheduler.conf" --leader-elect=false --bind-address=127.0.0.1 \
-    --kube-api-qps=1000 --kube-api-burst=2000 >"$logs/scheduler.log" 2>&1 &
-  kube-controller-manager --kubeconfig="$work/controllers.conf" --leader-elect=false --bind-address=127.0.0.1 \
-    --use-service-account-credentials=true --service-account-private-key-file="$work/keys/accounts.key" \
-    --root-ca-file="$work/keys/apiserver.crt" --controllers='*,-node-ipam-controller' >"$logs/controllers.log" 2>&1 &
+  start scheduler kube-scheduler --kubeconfig="$work/scheduler.conf" \
+    --authentication-kubeconfig="$work/scheduler.conf" --authorization-kubeconfig="$work/scheduler.conf" \
+    --leader-elect=false --bind-address=127.0.0.1 --kube-api-qps=1000 --kube-api-burst=2000
+  start controllers kube-controller-manager --kubeconfig="$work/controllers.conf" --leader-elect=false \
+    --bind-address=127.0.0.1 --use-service-account-credentials=true \
+    --service-account-private-key-file="$work/keys/accounts.key" --root-ca-file="$work/keys/apiserver.crt" \
+    --controllers='*,-node-ipam-controller'
 }
 
 start_kubelet() {
@@ -167,7 +177,7 @@ imageGCHighThresholdPercent: 100
 evictionHard: { nodefs.available: "0%", imagefs.available: "0%", nodefs.inodesFree: "0%", memory.available: 100Mi }
 localStorageCapacityIsolation: false
 YAML
-  keep_kubelet >>"$logs/kubelet.log" 2>&1 &
+  start kubelet keep_kubelet
 }
 
 # Started again when it ends, as on other nodes. The pods go on meanwhile.
@@ -191,15 +201,15 @@ bindAddress: $address
 healthzBindAddress: 127.0.0.1:10256
 conntrack: { maxPerCore: 0, tcpEstablishedTimeout: 0s, tcpCloseWaitTimeout: 0s }
 YAML
-  kube-proxy --config="$work/proxy.yaml" --hostname-override=node1 >"$logs/proxy.log" 2>&1 &
+  start proxy kube-proxy --config="$work/proxy.yaml" --hostname-override=node1
 }
 
 # Applies NetworkPolicies, also between pods of one bridge.
 start_policies() {
   [ ! -e /proc/sys/net/bridge/bridge-nf-call-iptables ] || echo 1 >/proc/sys/net/bridge/bridge-nf-call-iptables
-  kube-router --kubeconfig="$work/policies.conf" --run-firewall=true --run-router=false --run-service-proxy=false \
-    --run-loadbalancer=false --service-cluster-ip-range=10.96.0.0/24 --hostname-override=node1 --health-port=0 \
-    >"$logs/policies.log" 2>&1 &
+  start policies kube-router --kubeconfig="$work/policies.conf" --run-firewall=true --run-router=false \
+    --run-service-proxy=false --run-loadbalancer=false --service-cluster-ip-range=10.96.0.0/24 \
+    --hostname-override=node1 --health-port=0
 }
 
 prepare_network
@@ -222,4 +232,11 @@ start_policies
 wait_until 'the default service account is there' kubectl --namespace default get serviceaccount default
 touch "$work/ready"
 # The first that ends stops the cluster.
-wait -n
+status=0
+wait -n -p program || status=$?
+name=${names[$program]}
+{
+  say "$name ended with $status. Its last lines:"
+  tail -n 30 "$logs/$name.log"
+} | tee "$work/ended"
+exit 1

@@ -1,9 +1,11 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
+import { testHost } from '../pages.ts'
 
-/** A proxy on loopback that forwards every tunnel to this host, and knows which connections are its own. */
+/** A proxy beside the test pages that forwards every tunnel to this host, and knows which connections are its own. */
 export interface ForwardProxy extends AsyncDisposable {
+  readonly host: string
   readonly port: number
   /** Whether the connection with this port at its other end comes from the proxy. */
   opened(localPort: number | undefined): boolean
@@ -14,7 +16,7 @@ export async function startForwardProxy(): Promise<ForwardProxy> {
   const opened = new Set<number>()
   const server = createServer((_request, response) => response.writeHead(405).end())
   server.on('connect', ({ url }, client: Socket) => {
-    const site = connect({ port: Number(url?.split(':').at(-1)), host: '127.0.0.1' }, () => {
+    const site = connect({ port: Number(url?.split(':').at(-1)), host: testHost }, () => {
       opened.add(site.localPort ?? 0)
       client.write('HTTP/1.1 200 OK\r\n\r\n')
       client.pipe(site).pipe(client)
@@ -29,9 +31,10 @@ export async function startForwardProxy(): Promise<ForwardProxy> {
       })
     }
   })
-  server.listen(0, '127.0.0.1')
+  server.listen(0, testHost)
   await once(server, 'listening')
   return {
+    host: testHost,
     port: (server.address() as AddressInfo).port,
     opened: (localPort) => localPort !== undefined && opened.has(localPort),
     async [Symbol.asyncDispose]() {

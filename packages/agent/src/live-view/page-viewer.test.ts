@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { after, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import { Changes } from '@berth/runtime/async/changes.ts'
 import type { Computer } from '../computer/computer.ts'
 import type { Screen } from '../computer/screen.ts'
@@ -14,16 +15,19 @@ import { ViewerSocket } from './viewer-socket.ts'
 /** A screen that records all actions. */
 const done: string[] = []
 const changes = new Changes()
+let keyMilliseconds = 0
 const screen = new Proxy({} as Screen, {
   get:
     (_target, name) =>
     async (...args: unknown[]) => {
+      if (name === 'pressKey') await delay(keyMilliseconds)
       done.push([String(name), ...args.map((arg) => JSON.stringify(arg))].join(' '))
       changes.notify()
     },
 })
 const computer = {
   use: (_signal: AbortSignal, work: (screen: Screen) => unknown) => work(screen),
+  readClipboard: () => screen.readClipboard(),
 } as unknown as Computer
 const screencast = {
   frame: { jpeg: Buffer.from('jpeg'), width: 200, height: 100, scale: 2 },
@@ -70,6 +74,23 @@ test('a viewer gets the picture, and its mouse, keys, text and clipboard reach t
     ],
   )
   assert.ok(done.filter((step) => step.startsWith('moveTo')).every((step) => step === 'moveTo {"x":20,"y":40}'))
+  viewer.close()
+})
+
+test('what the page copies is read after a busy page has taken the keys', async () => {
+  const viewer = await RfbClient.connect(url)
+  // Tight, and the extended clipboard.
+  viewer.send(Buffer.from([2, 0, 0, 2, 0, 0, 0, 7, 0xc0, 0xa1, 0xe5, 0xce]))
+  done.length = 0
+  keyMilliseconds = 400
+
+  viewer.press(0xffe3, true)
+  viewer.strike(0x63)
+  await isDone('readClipboard')
+
+  keyMilliseconds = 0
+  const keys = ['pressKey {"keysym":65507}', 'pressKey {"keysym":99}', 'releaseKey {"keysym":99}']
+  assert.deepEqual(done, [...keys, 'readClipboard'])
   viewer.close()
 })
 

@@ -154,7 +154,10 @@ export class PageViewer {
   #takeKey(keysym: number, isDown: boolean): void {
     this.#input.key(keysym, isDown)
     if (controlKeys.includes(keysym)) this.#isControlDown = isDown
-    if (!isDown && this.#isControlDown && copyKeys.includes(keysym)) void this.#giveClipboard()
+    if (!isDown && this.#isControlDown && copyKeys.includes(keysym)) {
+      // Once the page has taken the keys, which a busy one does late.
+      this.#input.add(async () => void this.#giveClipboard())
+    }
   }
 
   /** A viewer first announces that it has text, and sends it on request. */

@@ -39,6 +39,7 @@ async function watch(context: TestContext, answer: (socket: Socket) => void, pat
     egressSocket: { path: join(folder, 'egress.sock'), mode: 0o600 },
     connect: () => connectUnixSocket(agentSocket),
     ended: ended.promise,
+    endReason: undefined as string | undefined,
   }
   const handlers = { onState: () => {}, onGone: gone.resolve }
   const agentWatch = new AgentWatch(machine, handlers, { patienceMilliseconds })
@@ -48,7 +49,11 @@ async function watch(context: TestContext, answer: (socket: Socket) => void, pat
     agent.close()
     await rm(folder, { recursive: true })
   })
-  return { gone: gone.promise, endMachine: ended.resolve, agentWatch, connections: () => connections }
+  const endMachine = (reason?: string) => {
+    machine.endReason = reason
+    ended.resolve()
+  }
+  return { gone: gone.promise, endMachine, agentWatch, connections: () => connections }
 }
 
 const endings: readonly (readonly [what: string, answer: (socket: Socket) => void, reason: RegExp])[] = [
@@ -82,18 +87,25 @@ test('an agent that reports its own end counts as gone immediately', { timeout: 
   assert.match(await foreign.gone, /version 99/)
 })
 
-test('the end of the machine is noticed in any state of the stream', { timeout: 20_000 }, async (context) => {
-  const { agentWatch, endMachine, gone } = await watch(
-    context,
-    (socket) => socket.write(`${streamHead}${stateLine({})}`),
-    60_000,
-  )
-  await agentWatch.ready
+for (const [reason, expected] of [
+  [undefined, 'its machine ended'],
+  ['Evicted: low on memory', 'its machine ended: Evicted: low on memory'],
+] as const) {
+  test(`the end of the machine is noticed in any state of the stream: ${expected}`, {
+    timeout: 20_000,
+  }, async (context) => {
+    const { agentWatch, endMachine, gone } = await watch(
+      context,
+      (socket) => socket.write(`${streamHead}${stateLine({})}`),
+      60_000,
+    )
+    await agentWatch.ready
 
-  endMachine()
+    endMachine(reason)
 
-  assert.equal(await gone, 'its machine ended')
-})
+    assert.equal(await gone, expected)
+  })
+}
 
 test('a stream that is cut off within a line is reopened', { timeout: 20_000 }, async (context) => {
   let count = 0

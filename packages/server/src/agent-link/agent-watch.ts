@@ -66,7 +66,7 @@ export class AgentWatch {
   async #watch(begin: Promise<void> | undefined): Promise<void> {
     const reason = await Promise.race([
       this.#followWithReconnects(begin).catch((error: Error) => `its agent cannot be heard: ${error.message}`),
-      this.#machine.ended.then(() => 'its machine ended'),
+      this.#machine.ended.then(() => ['its machine ended', this.#machine.endReason].filter(Boolean).join(': ')),
     ])
     if (this.isOver) return
     this.#abort.abort()

@@ -49,6 +49,8 @@ export interface Machine {
   readonly egressSocket: EgressSocket
   /** Settles when the machine is gone, however it ended. Never rejects. */
   readonly ended: Promise<void>
+  /** Why it is gone, if the driver was told, e.g. an eviction. */
+  readonly endReason?: string | undefined
 }
 
 /** A machine, for code that only communicates with its agent. */

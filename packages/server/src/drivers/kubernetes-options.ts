@@ -14,11 +14,14 @@ export interface KubernetesOptions {
    */
   readonly seccompProfile: string | undefined
   readonly cpuRequest: string
+  /** The most memory that a machine requests. When absent, machines request as much as they may use. */
+  readonly memoryRequestMiB: number | undefined
   /** How long a pod may be unschedulable. */
   readonly pendingSeconds: number
 }
 
 const defaultCpuRequest = '250m'
+const minMemoryRequestMiB = 256 // What a waiting machine requests.
 const defaultPendingSeconds = 3
 const maxPendingSeconds = 40 // The limit for the start of a session is slightly longer.
 
@@ -33,6 +36,7 @@ export function readKubernetesOptions(text: (name: string) => string | undefined
     owner: ownerOf(text('BERTH_KUBERNETES_OWNER')),
     seccompProfile: text('BERTH_KUBERNETES_SECCOMP_PROFILE'),
     cpuRequest: quantity(text('BERTH_KUBERNETES_CPU_REQUEST') ?? defaultCpuRequest),
+    memoryRequestMiB: mebibytes(text('BERTH_KUBERNETES_MEMORY_REQUEST')),
     pendingSeconds: seconds(text('BERTH_KUBERNETES_PENDING_SECONDS') ?? String(defaultPendingSeconds)),
   }
 }
@@ -49,6 +53,17 @@ function ownerOf(value: string | undefined): KubernetesOptions['owner'] {
 function quantity(value: string): string {
   if (/^\d+m$|^\d+(\.\d{1,3})?$/.test(value)) return value
   throw new StartError('BERTH_KUBERNETES_CPU_REQUEST must be a number of processors, such as 250m or 0.5', 64)
+}
+
+function mebibytes(value: string | undefined): number | undefined {
+  if (value === undefined) return undefined
+  const [, count, unit] = /^(\d{1,6})(Mi|Gi)$/.exec(value) ?? []
+  const size = Number(count) * (unit === 'Gi' ? 1024 : 1)
+  if (size >= minMemoryRequestMiB) return size
+  throw new StartError(
+    `BERTH_KUBERNETES_MEMORY_REQUEST must be at least ${minMemoryRequestMiB}Mi, such as 512Mi or 1Gi`,
+    64,
+  )
 }
 
 function seconds(value: string): number {

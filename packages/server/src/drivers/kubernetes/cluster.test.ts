@@ -104,7 +104,7 @@ async function openCluster(api: ApiServer, context: TestContext): Promise<Cluste
   const opened = await Cluster.open({
     options: {
       ...{ namespace, image: 'localhost/machine:1', runtimeClass: undefined, owner: undefined },
-      ...{ seccompProfile: undefined, cpuRequest: '250m', pendingSeconds: 3 },
+      ...{ seccompProfile: undefined, cpuRequest: '250m', memoryRequestMiB: undefined, pendingSeconds: 3 },
     },
     installation: { name: 'test', authority },
     serverId: 'server',

@@ -27,6 +27,7 @@ import {
   machinePod,
   type PodOptions,
   podName,
+  requestsOf,
   selectorOf,
 } from './machine-pod.ts'
 import { PodCache } from './pod-cache.ts'
@@ -232,7 +233,8 @@ export class Cluster {
     const name = podName(machineId)
     const containers = this.cache.get(name)?.spec?.containers ?? []
     const memory = containers.find((container) => container.name === containerNames.machine)?.resources?.limits?.memory
-    const requests = { cpu: this.#podOptions.options.cpuRequest, ...(memory !== undefined && { memory }) }
+    if (memory === undefined) return
+    const requests = requestsOf(memory, this.#podOptions.options)
     const body = { spec: { containers: [{ name: containerNames.machine, resources: { requests } }] } }
     await this.#api
       .patchNamespacedPodResize({ name, namespace: this.#namespace, body }, strategicMerge)

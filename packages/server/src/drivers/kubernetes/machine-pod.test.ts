@@ -6,7 +6,13 @@ import { machinePod, type PodOptions } from './machine-pod.ts'
 const options: PodOptions = {
   installation: 'one',
   serverId: 'server-1',
-  options: { image: 'machines:1', runtimeClass: undefined, seccompProfile: undefined, cpuRequest: '250m' },
+  options: {
+    image: 'machines:1',
+    runtimeClass: undefined,
+    seccompProfile: undefined,
+    cpuRequest: '250m',
+    memoryRequestMiB: undefined,
+  },
   owners: [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'berth', uid: 'u' }],
   diskBytes: 1024 ** 3,
   canResize: true,
@@ -59,4 +65,13 @@ test('a waiting machine requests little, if that can be raised while it runs', (
 
   assert.deepEqual(requestsOf({}), { cpu: '1m', memory: '256Mi' })
   assert.deepEqual(requestsOf({ canResize: false }), { cpu: '250m', memory: '2560Mi' })
+})
+
+test('a machine requests as much memory as it may use, or what the operator plans with', () => {
+  const memoryOf = (memory: '1GiB' | '8GiB', memoryRequestMiB: number | undefined) =>
+    machinePod(machineSpec({ memory }), { ...options, options: { ...options.options, memoryRequestMiB } }).spec
+      ?.containers[0]?.resources?.requests?.memory
+
+  assert.deepEqual([memoryOf('8GiB', undefined), memoryOf('8GiB', 1024)], ['8704Mi', '1024Mi'])
+  assert.deepEqual([memoryOf('1GiB', undefined), memoryOf('1GiB', 4096)], ['1536Mi', '1536Mi'])
 })

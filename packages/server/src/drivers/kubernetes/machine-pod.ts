@@ -29,7 +29,10 @@ const mebibyte = 1024 ** 2
 export interface PodOptions {
   readonly installation: string
   readonly serverId: string
-  readonly options: Pick<KubernetesOptions, 'image' | 'runtimeClass' | 'seccompProfile' | 'cpuRequest'>
+  readonly options: Pick<
+    KubernetesOptions,
+    'image' | 'runtimeClass' | 'seccompProfile' | 'cpuRequest' | 'memoryRequestMiB'
+  >
   readonly owners: readonly V1OwnerReference[]
   /** How much a machine may write. */
   readonly diskBytes: number
@@ -132,7 +135,7 @@ export function machinePod(spec: MachineSpec, podOptions: PodOptions): V1Pod {
 
 function machineContainer(spec: MachineSpec, { options, canResize }: PodOptions): V1Container {
   const memory = `${Math.ceil(limitsOf(spec.memory).memoryBytes / mebibyte)}Mi`
-  const requests = { cpu: options.cpuRequest, memory }
+  const requests = requestsOf(memory, options)
   return {
     name: containerNames.machine,
     image: options.image,
@@ -155,6 +158,17 @@ function machineContainer(spec: MachineSpec, { options, canResize }: PodOptions)
       { name: 'machine', mountPath: inPod.machine },
     ],
   }
+}
+
+/** The requests of a machine with this limit of memory while a session uses it. */
+export function requestsOf(
+  memoryLimit: string,
+  {
+    cpuRequest,
+    memoryRequestMiB = Number.POSITIVE_INFINITY,
+  }: Pick<KubernetesOptions, 'cpuRequest' | 'memoryRequestMiB'>,
+): { readonly cpu: string; readonly memory: string } {
+  return { cpu: cpuRequest, memory: `${Math.min(Number.parseInt(memoryLimit, 10), memoryRequestMiB)}Mi` }
 }
 
 /** Runs from before the machine's start until after its end, and is restarted when it ends. */

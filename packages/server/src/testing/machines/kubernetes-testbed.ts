@@ -68,7 +68,15 @@ export class KubernetesTestbed implements DriverTestbed {
   async openCluster(changes: Partial<KubernetesOptions> = {}): Promise<Cluster> {
     const defaults = { runtimeClass: undefined, owner: undefined, seccompProfile: undefined }
     return Cluster.open({
-      options: { ...defaults, namespace, image, cpuRequest: '10m', pendingSeconds: 1, ...changes },
+      options: {
+        ...defaults,
+        namespace,
+        image,
+        cpuRequest: '10m',
+        memoryRequestMiB: undefined,
+        pendingSeconds: 1,
+        ...changes,
+      },
       installation: this.installation,
       serverId: this.serverId,
       diskBytes: 512 * 1024 ** 2,
