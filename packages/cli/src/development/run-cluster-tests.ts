@@ -11,11 +11,24 @@ const serverImageVariable = 'BERTH_TEST_KUBERNETES_SERVER_IMAGE'
 const clusterTests = [
   'kubernetes',
   ...[
-    ...['attack/pod', 'bidi', 'cdp', 'cdp-keep-alive', 'computer', 'discovery', 'filesystem', 'live-view'],
-    ...['live-view-input', 'logs', 'operations', 'page', 'playwright', 'pools', 'printing', 'repl', 'retries'],
+    ...['attack/pod', 'bidi', 'cdp', 'cdp-keep-alive', 'computer', 'devtools', 'discovery', 'downloads', 'filesystem'],
+    ...[
+      'live-view',
+      'live-view-input',
+      'logs',
+      'operations',
+      'page',
+      'playwright',
+      'pools',
+      'printing',
+      'repl',
+      'retries',
+    ],
     ...['webdriver', 'webmcp'],
   ].map((name) => `e2e/${name}.test.ts`),
 ]
+/** These kill processes of machines, which takes a node on this host. */
+const ownClusterTests = ['extensions', 'profiles', 'replays'].map((name) => `e2e/${name}.test.ts`)
 /** Built by scripts/kubernetes/build-programs.sh. */
 const nodePrograms = [
   ...['kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kube-proxy', 'kubelet', 'kubectl'],
@@ -27,7 +40,8 @@ const nodePrograms = [
  * machine image. Without KUBECONFIG, it builds the image and runs the tests in a temporary cluster.
  */
 export async function testInCluster(parts: readonly string[]): Promise<number> {
-  const tests = ['test', ...(parts.length > 0 ? parts : clusterTests)]
+  const standard = process.env.KUBECONFIG === undefined ? [...clusterTests, ...ownClusterTests] : clusterTests
+  const tests = ['test', ...(parts.length > 0 ? parts : standard)]
   const berth = join(checkoutFolder, 'berth')
   if (process.env.KUBECONFIG !== undefined) {
     const image = process.env[imageVariable]
