@@ -12,19 +12,8 @@ const clusterTests = [
   'kubernetes',
   ...[
     ...['attack/pod', 'bidi', 'cdp', 'cdp-keep-alive', 'computer', 'devtools', 'discovery', 'downloads', 'filesystem'],
-    ...[
-      'live-view',
-      'live-view-input',
-      'logs',
-      'operations',
-      'page',
-      'playwright',
-      'pools',
-      'printing',
-      'repl',
-      'retries',
-    ],
-    ...['webdriver', 'webmcp'],
+    ...['live-view', 'live-view-input', 'logs', 'operations', 'page', 'playwright', 'pools', 'printing'],
+    ...['repl', 'retries', 'webdriver', 'webmcp'],
   ].map((name) => `e2e/${name}.test.ts`),
 ]
 /** These kill processes of machines, which takes a node on this host. */
