@@ -183,13 +183,13 @@ function handlersOf(
     },
     configure: async (request, response) => {
       const asked = await readJson<BrowserConfiguration>(request)
-      const { telemetry: capture, force, rehearse, is_restore: isRestore, ...configuration } = asked
+      const { telemetry: captured, force, rehearse, is_restore: isRestore, ...configuration } = asked
       if (configuration.viewport && !force && !config.headless && liveView.hasViewers) {
         throw new BerthError('viewport_in_use', { use: 'a live view is open' })
       }
       if (rehearse) await rehearseAll()
       // First, to capture the effects of the other changes.
-      if (capture !== undefined) await telemetry.configure(capture)
+      if (captured !== undefined) await telemetry.configure(captured)
       await browser.configure(configuration)
       // A change counts as activity: the idle time of a reserve browser starts now.
       if (!isRestore) activity.restart()
