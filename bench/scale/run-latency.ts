@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util'
 import { Berth } from '../../e2e/testing/berth.ts'
 import { clusterEnvironment } from '../../e2e/testing/cluster-environment.ts'
 import { Figures } from '../figures.ts'
-import { createSession, readMetric } from '../services/berth.ts'
+import { createSession, untilFilled } from '../services/berth.ts'
 
 /*
  * How long creates take with real machines in a cluster, beside the local driver on the same host:
@@ -27,7 +27,9 @@ if (!('BERTH_DRIVER' in clusterEnvironment)) {
 
 const figures = new Figures()
 await measure('cold', 'off', rounds, async () => {})
-await measure('from the reserve', `headless=${reserveSize}`, Math.ceil(rounds / reserveSize), waitForReserve)
+await measure('from the reserve', `headless=${reserveSize}`, Math.ceil(rounds / reserveSize), (berth) =>
+  untilFilled(berth, { headless: reserveSize }),
+)
 print()
 
 /** Alternates the drivers, so that other load of the host affects both. The other server stays idle meanwhile. */
@@ -83,10 +85,6 @@ async function timed<Value>(samples: number[], work: () => Promise<Value>): Prom
   const value = await work()
   samples.push(performance.now() - begin)
   return value
-}
-
-async function waitForReserve(berth: Berth): Promise<void> {
-  while ((await readMetric(berth, 'berth_reserve_machines{kind="headless"}')) < reserveSize) await delay(100)
 }
 
 function print(): void {

@@ -54,16 +54,19 @@ export async function startReadyBerth(
     isOwnGroup: true,
   })
   const metric = (series: string) => readMetric(berth, series)
-  const isFilled = async ([kind, count]: [string, number]) =>
-    (await metric(`berth_reserve_machines{kind="${kind}"}`)) >= count
   return {
     ...serviceOf(berth),
     berth,
     countFrozen: () => metric('berth_sessions_frozen'),
-    filled: async () => {
-      while ((await Promise.all(Object.entries(sizes).map(isFilled))).includes(false)) await delay(100)
-    },
+    filled: () => untilFilled(berth, sizes),
   }
+}
+
+/** Resolves when the reserve has at least these numbers of ready machines, by kind. */
+export async function untilFilled(berth: Berth, sizes: Readonly<Record<string, number>>): Promise<void> {
+  const isFilled = async ([kind, count]: [string, number]) =>
+    (await readMetric(berth, `berth_reserve_machines{kind="${kind}"}`)) >= count
+  while ((await Promise.all(Object.entries(sizes).map(isFilled))).includes(false)) await delay(100)
 }
 
 export async function readMetric(berth: Berth, series: string): Promise<number> {

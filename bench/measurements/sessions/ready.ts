@@ -20,13 +20,14 @@ interface ReadyCase {
 }
 
 const poolSizes = { headless: 5, headful: 5 } as const
-const cases = [
-  { shape: 'headless', client: 'raw CDP', atOnce: 1 },
+const firstCase: ReadyCase = { shape: 'headless', client: 'raw CDP', atOnce: 1 }
+const cases: readonly ReadyCase[] = [
+  firstCase,
   { shape: 'headless', client: 'Playwright', atOnce: 1 },
   { shape: 'headful', client: 'raw CDP', atOnce: 1 },
   { shape: 'headful', client: 'Playwright', atOnce: 1 },
   { shape: 'headless', client: 'raw CDP', atOnce: poolSizes.headless },
-] as const satisfies readonly ReadyCase[]
+]
 /** Lets the processor become idle after browsers have started. */
 const quietMilliseconds = 1_500
 /** Node.js runs the compiled code of a create after about as many, so these are not counted. */
@@ -53,13 +54,10 @@ export async function measureReady(context: BenchContext): Promise<void> {
   await using stack = new AsyncDisposableStack()
   const bare = stack.use(await startBareChromium())
   const berth = stack.use(await startReadyBerth(pages.allowed, poolSizes))
-  const all = [
-    barePool(bare.name, (shape) => bare.create(shape)),
-    { name: berth.name, take: (shape) => berth.create(shape), filled: () => berth.filled() },
-  ] as const satisfies readonly ReadyBrowsers[]
+  const ready = { name: berth.name, take: (shape: Shape) => berth.create(shape), filled: () => berth.filled() }
+  const all: readonly ReadyBrowsers[] = [barePool(bare.name, (shape) => bare.create(shape)), ready]
   const url = browserPage(pages)
-  const [first] = cases
-  for (let count = 0; count < warmUps; count++) await runBurst(all[1], first, url)
+  for (let count = 0; count < warmUps; count++) await runBurst(ready, firstCase, url)
   for (const each of cases) {
     const times = all.map((browsers) => ({ browsers, samples: [] as Times[] }))
     while (times.some(({ samples }) => samples.length < rounds)) {
