@@ -1,6 +1,6 @@
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import type { Clock } from '@berth/runtime/async/clock.ts'
-import { SingleFlight } from '@berth/runtime/async/single-flight.ts'
+import { KeyedQueue } from '@berth/runtime/async/keyed-queue.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import type { SessionConnections } from '../../../agent-link/relay/session-connections.ts'
 import type { SessionLocks } from '../../../cluster/session-locks.ts'
@@ -10,13 +10,13 @@ import type { RestoreSession } from '../update/session-change.ts'
 import type { LeaseStore } from './lease-store.ts'
 
 interface LeaseReturnsOptions {
-  readonly store: LeaseStore
-  readonly connections: SessionConnections
+  readonly store: Pick<LeaseStore, 'findReturning' | 'restoreDefaults' | 'finishReturn'>
+  readonly connections: Pick<SessionConnections, 'cut'>
   readonly machines: Pick<SessionMachines, 'endClients'>
-  readonly locks: SessionLocks
+  readonly locks: Pick<SessionLocks, 'run'>
   /** Each applies a part of the row to the running session. */
   readonly restores: readonly RestoreSession[]
-  readonly terminator: SessionTerminator
+  readonly terminator: Pick<SessionTerminator, 'end'>
   readonly clock: Clock
   readonly logger: Logger
 }
@@ -28,7 +28,8 @@ interface LeaseReturnsOptions {
  */
 export class LeaseReturns {
   readonly #options: LeaseReturnsOptions
-  readonly #running = new SingleFlight<SessionId, void>()
+  /** Not shared between calls: a browser can be leased and returned again before the return before it resolves. */
+  readonly #returns = new KeyedQueue<SessionId>()
 
   constructor(options: LeaseReturnsOptions) {
     this.#options = options
@@ -36,7 +37,7 @@ export class LeaseReturns {
 
   /** Resolves when the browser is ready for the next caller, or has been ended because it cannot be. */
   finish(id: SessionId): Promise<void> {
-    return this.#running.run(id, () => this.#finish(id))
+    return this.#returns.run(id, () => this.#finish(id))
   }
 
   async #finish(id: SessionId): Promise<void> {
