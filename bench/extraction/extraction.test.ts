@@ -16,18 +16,20 @@ interface Found {
   readonly content?: { readonly status: string; readonly text?: string; readonly method?: string }
 }
 
-test('the main text of sixty pages is found at least as well as by Readability alone', async (context) => {
+test('the main text of pages is found at least as well as by Readability alone', async (context) => {
   await using pages = await startPages()
   await using searxng = await startSearxng()
   await using berth = await Berth.start({
     environment: { BERTH_EGRESS_ALLOW: pages.allowed, BERTH_SEARCH_SEARXNG_URL: searxng.url },
   })
-  const set = extractionPages()
-  assert.equal(set.length, 60)
+  const all = extractionPages()
+  assert.equal(all.length, 60)
+  // Two of the six pages of each shape, unless --deep.
+  const set = process.env.BERTH_DEEP === '1' ? all : all.filter((_page, index) => index % 3 === 0)
   for (const { name, html } of set) pages.serve(`/${name}`, html)
 
   const found = new Map<string, Found>()
-  for (const part of [set.slice(0, 30), set.slice(30)]) {
+  for (const part of [set.slice(0, 30), set.slice(30)].filter(({ length }) => length > 0)) {
     searxng.hits = part.map(({ name }) => ({ url: `${pages.url}/${name}`, title: name, content: '' }))
     for (const result of await search(berth)) found.set(new URL(result.url).pathname.slice(1), result)
   }

@@ -34,6 +34,7 @@ const operations: Readonly<Record<string, object | undefined>> = {
 const unlikeOperations = ['click_mouse', 'type', 'screenshot', 'clipboard/read']
 
 const isDeep = process.env.BERTH_DEEP === '1'
+const names = isDeep ? Object.keys(operations) : unlikeOperations
 
 /** Limit for an operation on a page or browser that never answers; the operation itself takes a second. */
 const limitMilliseconds = 30_000
@@ -64,9 +65,9 @@ for (const headless of [true, false]) {
 
         after(() => agent[Symbol.asyncDispose]())
 
-        for (const [name, body] of Object.entries(operations)) {
+        for (const name of names) {
           test(`${name} answers`, async () => {
-            const { status, json } = await inTime(page.operate(name, body))
+            const { status, json } = await inTime(page.operate(name, operations[name]))
 
             if (status !== 200) assert.equal(json.code, 'computer_action_failed', JSON.stringify(json))
           })
@@ -81,12 +82,12 @@ for (const headless of [true, false]) {
     // With a display, operations act on the display and ask little of the browser.
     const skip = !headless && !isDeep && 'only with ./berth test --deep'
     // Each one kills and restarts the browser.
-    for (const names of groupsOf(4, isDeep ? Object.keys(operations) : unlikeOperations)) {
-      test(`${names.join(', ')} answer when the browser is killed`, { skip }, async () => {
+    for (const group of groupsOf(4, names)) {
+      test(`${group.join(', ')} answer when the browser is killed`, { skip }, async () => {
         await using agent = await startAgent({ headless })
         await agent.becomesReady()
 
-        for (const name of names) {
+        for (const name of group) {
           const page = await ComputerPage.open(agent)
           const answer = page.operate(name, operations[name])
           for (const pid of agent.children('chromium')) process.kill(pid, 'SIGKILL')

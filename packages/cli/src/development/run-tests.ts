@@ -36,9 +36,8 @@ interface Stage {
 
 const testPatterns = ['packages/*/src/**/*.test.ts', 'scripts/**/*.test.ts', 'e2e/**/*.test.ts', 'bench/**/*.test.ts']
 const browserTests = /^e2e\/|^bench\/|[.]browser[.]test[.]ts$/
-// These measure times or memory, or use up shared resources of the machine: processor, files, memory.
-const exclusiveTests =
-  /^bench\/(?!extraction\/)|^e2e\/kubernetes-node[.]|^e2e\/fault\/(many-files|shortage)[.]|\/machine-bounds[.]|\/ordinary-user[.]/
+// These use up what all programs of the machine share: the table of open files, the processors, the kubelet.
+const exclusiveTests = /^e2e\/kubernetes-node[.]|\/machine-bounds[.]/
 const startBerths = /^e2e\/|^bench\//
 /** Each starts several browsers: with more files than processors, browsers delay each other. */
 const maxBrowserFiles = 4
@@ -140,7 +139,7 @@ export function stagesOf(files: readonly string[], borrowers: ReadonlySet<string
         (file) => borrowers.has(file),
         parallel * 2,
       ),
-      concurrency: Math.min(parallel, maxBrowserFiles),
+      concurrency: Math.min(parallel + 1, maxBrowserFiles),
       ...setupForBerths(withBrowsers),
     },
     {
