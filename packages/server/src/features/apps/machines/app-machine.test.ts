@@ -12,7 +12,7 @@ import { appMachineSpec } from '../../../drivers/app-machine-spec.ts'
 import type { EgressLink } from '../../../egress-link/egress-link.ts'
 import { LocalTestbed } from '../../../testing/machines/local-testbed.ts'
 import { AppMachine } from './app-machine.ts'
-import { AppProcess } from './app-process.ts'
+import { AppFailure, AppProcess } from './app-process.ts'
 import { MachineOperations } from './machine-operations.ts'
 import { inMachine } from './paths.ts'
 import { rehearse } from './rehearse.ts'
@@ -178,15 +178,15 @@ for (const [what, action, reason] of failures) {
   })
 }
 
-test('an action that never yields is ended by its signal', async () => {
+test('an action that never yields is ended at its deadline', async () => {
   const ending = new AbortController()
   const onLine = (line: string) => {
-    if (line === 'hanging') ending.abort(new Error('enough'))
+    if (line === 'hanging') ending.abort(new AppFailure('enough'))
   }
   const hanging = invoke('hang', { ending: ending.signal, onLine })
 
   await assert.rejects(hanging, { message: 'enough' })
-  assert.equal(await invoke('nothing'), 'null')
+  assert.equal(await invoke('nothing', { ending: AbortSignal.timeout(10_000) }), 'null')
 })
 
 test('concurrent actions run in separate processes', async () => {

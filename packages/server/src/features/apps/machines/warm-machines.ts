@@ -130,7 +130,8 @@ export class WarmMachines {
       isUsable = true
       return output
     } catch (error) {
-      isUsable = error instanceof AppFailure && process?.isOver === false
+      // An action that was ended at its deadline still runs.
+      isUsable = error instanceof AppFailure && !signal.aborted && process?.isOver === false
       if (!(error instanceof AppFailure) || (await machine.countMemoryKills()) === killedBefore) throw error
       throw new AppFailure('The app ran out of memory.', { cause: error })
     } finally {
