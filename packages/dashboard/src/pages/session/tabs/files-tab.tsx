@@ -8,7 +8,7 @@ import {
   writeFile,
 } from '@berth/contract/agent/operations/fs-operations.ts'
 import type { FileInfo } from '@berth/contract/agent/operations/fs-types.ts'
-import { useMutation, useQuery } from '@tanstack/react-query'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { type DragEvent, useState } from 'react'
 import { call, callFile } from '../../../api/client.ts'
 import { Confirm, Dialog } from '../../../components/dialog.tsx'
@@ -29,12 +29,18 @@ export function FilesTab({ session: { session_id: id } }: TabProps) {
   const [removed, setRemoved] = useState<FileInfo>()
   const [name, setName] = useState('')
   const [isOver, setOver] = useState(false)
+  const queryKey = ['session', id, 'files', folder]
+  const queries = useQueryClient()
   const files = useQuery({
-    queryKey: ['session', id, 'files', folder],
+    queryKey,
     queryFn: () => call(listFiles, { params, query: { path: folder } }),
     retry: false,
   })
-  const refresh = () => files.refetch()
+  const refresh = async () => {
+    // A first read that has not ended is not repeated, and may lack what has just changed.
+    await queries.cancelQueries({ queryKey })
+    await files.refetch()
+  }
   const upload = useMutation({
     mutationFn: async (chosen: readonly File[]) => {
       for (const file of chosen) {
