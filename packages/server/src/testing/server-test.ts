@@ -216,6 +216,7 @@ export class TestServer {
   /** Simulates a killed server: rows and machines remain. */
   async crash(): Promise<void> {
     await this.#services.poolUpkeep.close()
+    await this.#services.audit.stop()
     await this.#services.sharedProjectChanges.close()
     await this.#services.authFlowRunner.close()
     this.#services.relay.close()

@@ -86,11 +86,17 @@ export class AuditService {
   }
 
   async close(): Promise<void> {
-    this.#isClosed = true
-    clearTimeout(this.#timer)
     await this.flush().catch((error: Error) =>
       this.#logger.warn({ reason: error.message }, 'the next start writes the rest of the audit log'),
     )
+    await this.stop()
+  }
+
+  /** Leaves the rest in the journal for the next start. */
+  async stop(): Promise<void> {
+    this.#isClosed = true
+    clearTimeout(this.#timer)
+    await this.#flushing
     this.#journal.close()
   }
 
