@@ -28,7 +28,7 @@ test('rounds of create, use and delete leave nothing, and the memory of the serv
   for (let round = 0; round < warmUpRounds; round++) await createUseDelete(round)
   const before = await testbed.view.holdings()
   const memoryBefore = await residentKibibytes()
-  const count = rounds({ short: 10, deep: 200 })
+  const count = rounds({ short: 5, deep: 200 })
 
   for (let round = 0; round < count; round++) await createUseDelete(round)
 
@@ -40,7 +40,7 @@ test('rounds of create, use and delete leave nothing, and the memory of the serv
 
 test('clients that disappear leave nothing but their sessions, which end by their timeout', async () => {
   const before = await testbed.view.holdings()
-  const count = rounds({ short: 5, deep: 50 })
+  const count = rounds({ short: 3, deep: 50 })
 
   for (let round = 0; round < count; round++) {
     const session = await createSession(berth, { timeout_seconds: 10 })

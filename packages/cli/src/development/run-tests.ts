@@ -39,7 +39,7 @@ const browserTests = /^e2e\/|^bench\/|[.]browser[.]test[.]ts$/
 // These use up what all programs of the machine share: the table of open files, the processors, the kubelet.
 const exclusiveTests = /^e2e\/kubernetes-node[.]|\/machine-bounds[.]/
 const startBerths = /^e2e\/|^bench\//
-/** Each starts several browsers: with more files than processors, browsers delay each other. */
+/** Each starts several browsers, which would delay each other. */
 const maxBrowserFiles = 4
 /** With fewer files, each has its own process, which shows its results as they arrive. */
 const minBatchedFiles = 16
@@ -128,8 +128,8 @@ export function stagesOf(files: readonly string[], borrowers: ReadonlySet<string
       name: 'tests without browsers',
       // Most of their time is spent loading the server.
       ...batch(withoutBrowsers, () => true, parallel * 4),
-      // One more than processors, because some files wait.
-      concurrency: parallel + 1,
+      // Many files wait.
+      concurrency: parallel * 2,
       ...(withoutBrowsers.length > 1 && { setup: postgresSetup }),
     },
     {
@@ -139,7 +139,8 @@ export function stagesOf(files: readonly string[], borrowers: ReadonlySet<string
         (file) => borrowers.has(file),
         parallel * 2,
       ),
-      concurrency: Math.min(parallel + 1, maxBrowserFiles),
+      // The same.
+      concurrency: Math.min(parallel * 2, maxBrowserFiles),
       ...setupForBerths(withBrowsers),
     },
     {

@@ -91,7 +91,8 @@ async function migrateOnce(connectionString: string): Promise<void> {
 /** Creates a migrated database in the PostgreSQL at this address. Resolves with the database's address. */
 export async function createDatabaseIn(connectionString: string): Promise<string> {
   const name = `test_${randomBytes(8).toString('hex')}`
-  await runStatement(connectionString, `create database ${name} template ${template}`)
+  // Copying the files takes a quarter of the processor time of writing the blocks to the log.
+  await runStatement(connectionString, `create database ${name} template ${template} strategy file_copy`)
   return databaseIn(connectionString, name)
 }
 
