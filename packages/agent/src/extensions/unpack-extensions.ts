@@ -1,7 +1,7 @@
-import { createWriteStream } from 'node:fs'
-import { lstat, mkdir, mkdtemp, rename, rm } from 'node:fs/promises'
+import { createWriteStream, lstatSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
+import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { BerthError } from '@berth/contract/errors.ts'
 import { ExtensionName } from '@berth/contract/extensions/extension.ts'
@@ -14,15 +14,21 @@ import type { Pair } from '@berth/runtime/http/multipart-pairs.ts'
 import { validate } from '@berth/runtime/http/validate.ts'
 import { removeFolders, type UnpackedExtension } from './extension-set.ts'
 
-/** Unpacks each extension of the request into its own folder, `extensions/<name>` in the home; all of them, or none. */
+/** Archives up to this size are not written to a file, which would take several calls of the file system. */
+const maxBytesInMemory = 1024 * 1024
+
+/**
+ * Unpacks each extension of the request into its own folder, `extensions/<name>` in the home; all of them, or none. Short
+ * calls of the file system are synchronous: passing each to another thread would take longer, and a create waits.
+ */
 export async function unpackExtensions(
   request: IncomingMessage,
   homeFolder: string,
 ): Promise<readonly UnpackedExtension[]> {
   const folder = join(homeFolder, 'extensions')
-  await mkdir(folder, { recursive: true })
+  mkdirSync(folder, { recursive: true })
   // Beside their final place, so that one rename moves them, and with a name that no extension can have.
-  const temporaryFolder = await mkdtemp(join(folder, '~incoming-'))
+  const temporaryFolder = mkdtempSync(join(folder, '~incoming-'))
   const unpacked: UnpackedExtension[] = []
   try {
     for await (const pair of readExtensionPairs(request, temporaryFolder)) {
@@ -33,7 +39,7 @@ export async function unpackExtensions(
     await removeFolders(unpacked)
     throw error
   } finally {
-    await rm(temporaryFolder, { recursive: true, force: true })
+    rmSync(temporaryFolder, { recursive: true, force: true })
   }
 }
 
@@ -44,27 +50,36 @@ async function unpackOne(
 ): Promise<UnpackedExtension> {
   const name = validate(ExtensionName, text, `${label}.name`)
   const place = join(folder, name)
-  if (await exists(place))
+  if (lstatSync(place, { throwIfNoEntry: false }))
     throw new BerthError('extension_not_loadable', { extension: name, reason: 'its name is taken' })
-  const zip = join(temporaryFolder, 'archive.zip')
   const made = join(temporaryFolder, 'folder')
-  await pipeline(content, createWriteStream(zip))
+  const zip = await receive(content, join(temporaryFolder, 'archive.zip'))
   try {
     await using archive = await Archive.open(zip, extensionArchiveLimits)
     const { root, hasWorker, policy } = await inspectExtension(archive)
     await unpackArchive(archive, { folder: made, root })
-    await rename(made, place)
+    renameSync(made, place)
     return { name, folder: place, hasWorker, policy }
   } catch (error) {
-    await rm(made, { recursive: true, force: true })
     if (!(error instanceof BadArchive)) throw error
     throw new BerthError('archive_refused', { field: `${label}.zip_file`, reason: error.message }, { cause: error })
   }
 }
 
-async function exists(path: string): Promise<boolean> {
-  return lstat(path).then(
-    () => true,
-    () => false,
-  )
+/** Resolves with the content, or with the path if it is large. */
+async function receive(content: Readable, path: string): Promise<Buffer | string> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of content.iterator({ destroyOnReturn: false })) {
+    chunks.push(chunk)
+    size += chunk.length
+    if (size > maxBytesInMemory) break
+  }
+  if (size <= maxBytesInMemory) return Buffer.concat(chunks)
+  const all = async function* () {
+    yield* chunks
+    yield* content
+  }
+  await pipeline(all, createWriteStream(path))
+  return path
 }

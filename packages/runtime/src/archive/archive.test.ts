@@ -36,6 +36,11 @@ async function unpack(bytes: Uint8Array, root?: string): Promise<{ target: strin
   return { target, around }
 }
 
+async function verifyInMemory(bytes: Buffer): Promise<void> {
+  await using archive = await Archive.open(bytes, limits)
+  await archive.verify()
+}
+
 const good = { name: 'a', content: 'hello' }
 const zeros = Buffer.alloc(2_000_000)
 
@@ -93,6 +98,7 @@ for (const [what, bytes, message] of [
 ] as [string, Buffer, RegExp][]) {
   test(`rejects ${what}, and leaves nothing of it`, async () => {
     await assert.rejects(unpack(bytes), { name: 'BadArchive', message })
+    await assert.rejects(verifyInMemory(bytes), { name: 'BadArchive', message })
   })
 }
 

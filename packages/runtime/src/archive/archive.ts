@@ -3,7 +3,7 @@ import { buffer } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import { crc32 } from 'node:zlib'
 // A maintained library that reads only the central directory and is designed for hostile archives.
-import { type Entry, openPromise, type ZipFile } from 'yauzl'
+import { type Entry, fromBufferPromise, openPromise, type ZipFile } from 'yauzl'
 import { type ArchiveEntry, BadArchive, checkLinkTarget, checkTree, readEntry } from './archive-entry.ts'
 
 export interface ArchiveLimits {
@@ -37,8 +37,10 @@ export class Archive implements AsyncDisposable {
     this.links = links
   }
 
-  static async open(path: string, limits: ArchiveLimits): Promise<Archive> {
-    const zip = await openPromise(path, { autoClose: false }).catch(refuse)
+  /** Opens a file by its path, or the bytes of one. */
+  static async open(source: string | Buffer, limits: ArchiveLimits): Promise<Archive> {
+    const opening = typeof source === 'string' ? openPromise(source, { autoClose: false }) : fromBufferPromise(source)
+    const zip = await opening.catch(refuse)
     try {
       const packed = new Map<string, Entry>()
       const entries = await readEntries(zip, limits, packed)

@@ -1,9 +1,13 @@
-import { createWriteStream } from 'node:fs'
-import { mkdir, rm, symlink } from 'node:fs/promises'
+import { createWriteStream, mkdirSync, writeFileSync } from 'node:fs'
+import { rm, symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { buffer } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import type { Archive } from './archive.ts'
 import { type ArchiveEntry, checkLinkTarget } from './archive-entry.ts'
+
+/** Written synchronously: passing each call of the file system to another thread would take longer. */
+const maxBytesAtOnce = 64 * 1024
 
 interface UnpackOptions {
   /** Created here and must not exist yet, so that existing files cannot interfere. */
@@ -14,13 +18,13 @@ interface UnpackOptions {
 
 /** Unpacks into a new folder. Removes the folder on failure. */
 export async function unpackArchive(archive: Archive, { folder, root }: UnpackOptions): Promise<void> {
-  await mkdir(folder)
+  mkdirSync(folder)
   try {
     const members = archive.entries.flatMap((entry) => placeBelow(root, entry))
     const made = new Set<string>([folder])
     for (const { entry, place } of members) {
       const target = join(folder, place)
-      await makeFolders(entry.kind === 'folder' ? target : dirname(target), made)
+      makeFolders(entry.kind === 'folder' ? target : dirname(target), made)
       if (entry.kind === 'file') await writeFile(archive, entry, target)
     }
     // Links are created last: until then no path in the folder leads elsewhere.
@@ -41,14 +45,20 @@ function placeBelow(root: string | undefined, entry: ArchiveEntry): readonly { e
   return entry.path.startsWith(`${root}/`) ? [{ entry, place: entry.path.slice(root.length + 1) }] : []
 }
 
-async function makeFolders(path: string, made: Set<string>): Promise<void> {
+function makeFolders(path: string, made: Set<string>): void {
   if (made.has(path)) return
-  await makeFolders(dirname(path), made)
-  await mkdir(path)
+  makeFolders(dirname(path), made)
+  mkdirSync(path)
   made.add(path)
 }
 
-async function writeFile(archive: Archive, { path, isExecutable }: ArchiveEntry, target: string): Promise<void> {
-  const mode = isExecutable ? 0o755 : 0o644
-  await pipeline(await archive.read(path), createWriteStream(target, { flags: 'wx', mode }))
+async function writeFile(
+  archive: Archive,
+  { path, isExecutable, sizeBytes }: ArchiveEntry,
+  target: string,
+): Promise<void> {
+  const options = { flag: 'wx', mode: isExecutable ? 0o755 : 0o644 }
+  const content = await archive.read(path)
+  if (sizeBytes <= maxBytesAtOnce) writeFileSync(target, await buffer(content), options)
+  else await pipeline(content, createWriteStream(target, { flags: options.flag, mode: options.mode }))
 }

@@ -34,8 +34,9 @@ export interface PairOptions extends PairMembers {
 interface HalfPair {
   readonly label: string
   text?: string
-  /** The path of a file that arrived first. */
-  file?: string
+  hasFile: boolean
+  /** Of a file that arrived before its text. */
+  path?: string
 }
 
 /**
@@ -46,43 +47,53 @@ interface HalfPair {
 export async function* pairParts(parts: AsyncIterable<Part>, options: PairOptions): AsyncGenerator<Pair, void, void> {
   const halves = new Map<string, HalfPair>()
   const counts = new Map<string, number>()
-  const folder = await mkdtemp(join(options.temporaryFolder, 'parts-'))
+  let folder: string | undefined
+  const keep = async ({ content }: FilePart) => {
+    folder ??= await mkdtemp(join(options.temporaryFolder, 'parts-'))
+    const path = join(folder, String(halves.size))
+    await pipeline(content, createWriteStream(path, { flags: 'wx', mode: 0o600 }))
+    return path
+  }
   try {
     for await (const part of parts) {
       const place = pairIndexOf(part, options, counts)
       if (!place) continue
-      const half = halves.get(place.key) ?? { label: place.label }
+      const half = halves.get(place.key) ?? { label: place.label, hasFile: false }
       if (!halves.has(place.key) && halves.size === options.maxPairs) {
         throw refusal(options.list, `must have at most ${options.maxPairs} items`)
       }
       halves.set(place.key, half)
       if (part.kind === 'text') yield* completeWithText(half, part.text, part.field)
-      else yield* completeWithFile(half, part, join(folder, String(halves.size)))
+      else yield* completeWithFile(half, part, keep)
     }
     checkAllWhole(halves, options)
   } finally {
-    await rm(folder, { recursive: true, force: true })
+    if (folder !== undefined) await rm(folder, { recursive: true, force: true })
   }
 }
 
 async function* completeWithText(half: HalfPair, text: string, field: string): AsyncGenerator<Pair, void, void> {
   if (half.text !== undefined) throw refusal(field, 'must be given once')
   half.text = text
-  if (half.file === undefined) return
-  const content = createReadStream(half.file)
+  if (half.path === undefined) return
+  const content = createReadStream(half.path)
   try {
     yield { label: half.label, text, content }
   } finally {
     content.destroy()
-    await rm(half.file, { force: true })
+    await rm(half.path, { force: true })
   }
 }
 
-async function* completeWithFile(half: HalfPair, part: FilePart, path: string): AsyncGenerator<Pair, void, void> {
-  if (half.file !== undefined) throw refusal(part.field, 'must be given once')
-  half.file = path
+async function* completeWithFile(
+  half: HalfPair,
+  part: FilePart,
+  keep: (part: FilePart) => Promise<string>,
+): AsyncGenerator<Pair, void, void> {
+  if (half.hasFile) throw refusal(part.field, 'must be given once')
+  half.hasFile = true
   if (half.text !== undefined) yield { label: half.label, text: half.text, content: part.content }
-  else await pipeline(part.content, createWriteStream(path, { flags: 'wx', mode: 0o600 }))
+  else half.path = await keep(part)
 }
 
 /** Whether the path belongs to a pair. */
@@ -123,7 +134,7 @@ function checkAllWhole(halves: ReadonlyMap<string, HalfPair>, { list, file, text
   if (halves.size === 0) throw refusal(list, 'must have at least 1 item')
   for (const half of halves.values()) {
     if (half.text === undefined) throw refusal(half.label, `its ${text} is missing`)
-    if (half.file === undefined) throw refusal(half.label, `its ${file} is missing`)
+    if (!half.hasFile) throw refusal(half.label, `its ${file} is missing`)
   }
 }
 

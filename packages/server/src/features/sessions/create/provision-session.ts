@@ -165,10 +165,9 @@ export class SessionProvisioner {
     if (session.kiosk_mode) await configure(machine, windowFor(session), signal)
     const isSized = session.kiosk_mode || isReserveWindow(session.viewport)
     const answersSoon = { clients_wait: true }
-    await Promise.all([
-      !isSized && configure(machine, { viewport: windowOf(session.viewport), ...answersSoon }, signal),
-      extensions.length > 0 && sessionExtensions.give(machine, extensions, signal),
-    ])
+    // Before the size, whose change would slow it.
+    if (extensions.length > 0) await sessionExtensions.give(machine, extensions, signal)
+    if (!isSized) await configure(machine, { viewport: windowOf(session.viewport), ...answersSoon }, signal)
     // Before the start page, so that it captures that page.
     if (session.telemetry) await telemetry.configure(session.id, session.telemetry)
     if (session.start_url !== null) await configure(machine, { start_url: session.start_url, ...answersSoon }, signal)
