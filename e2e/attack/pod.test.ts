@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { after, before, suite, test } from 'node:test'
 import type Kernel from '@onkernel/sdk'
+import { until } from '../fault/testing/until.ts'
 import { CdpClient } from '../testing/cdp.ts'
 import { findKubelet, inContainer, kubectl, noCluster, podOf } from '../testing/cluster.ts'
 import { canaryPort, secrets, stunPort } from './testing/attack-target.ts'
@@ -102,7 +103,9 @@ suite('a program in a pod', { skip: noNode, timeout: 240_000 }, () => {
     const urls = places.map(([host, port]) => `http://${host.includes(':') ? `[${host}]` : host}:${port}/`)
     const cdp = await CdpClient.open(session.cdp_ws_url)
     const page = await cdp.openPage('http://45.5.5.5/')
-    await cdp.evaluate(page, 'document.readyState')
+    // The blank page before it ends while it is asked.
+    const isLoaded = `location.href === 'http://45.5.5.5/' && document.readyState === 'complete'`
+    await until('the page', () => cdp.evaluate(page, isLoaded).catch(() => false), { limitSeconds: 30 })
 
     const loaded = await cdp.evaluate(page, loadWithEveryApi(urls.slice(0, 12)))
     const opened = await cdp.evaluate(page, openWebSockets(urls.map((url) => url.replace('http', 'ws'))))

@@ -78,7 +78,8 @@ function isSelected(file: string, part: string): boolean {
  * time. With `repeatFailed`, up to three failed files run again at the end, each alone.
  */
 export async function runTestFiles(files: readonly string[], { repeatFailed = false } = {}): Promise<TestCounts> {
-  const parallel = availableParallelism()
+  // A cluster on this host takes a part of the processors.
+  const parallel = Math.ceil(availableParallelism() / (process.env.BERTH_TEST_KUBERNETES === '1' ? 2 : 1))
   const { failedFiles, durations, ...first } = await runStages(stagesOf(files, await findBorrowers(files), parallel))
   if (files.length > slowestFiles) printSlowest(durations)
   const again = failedFiles.filter((file) => files.includes(file))
