@@ -10,6 +10,8 @@ import { f1, mean } from './score.ts'
 
 const leastScore = 0.9
 const leastOfShape = 0.85
+/** Results of one search. */
+const pagesAtOnce = 30
 
 interface Found {
   readonly url: string
@@ -29,7 +31,8 @@ test('the main text of pages is found at least as well as by Readability alone',
   for (const { name, html } of set) pages.serve(`/${name}`, html)
 
   const found = new Map<string, Found>()
-  for (const part of [set.slice(0, 30), set.slice(30)].filter(({ length }) => length > 0)) {
+  for (let start = 0; start < set.length; start += pagesAtOnce) {
+    const part = set.slice(start, start + pagesAtOnce)
     searxng.hits = part.map(({ name }) => ({ url: `${pages.url}/${name}`, title: name, content: '' }))
     for (const result of await search(berth)) found.set(new URL(result.url).pathname.slice(1), result)
   }
@@ -55,7 +58,7 @@ async function search(berth: Berth): Promise<readonly Found[]> {
   const response = await berth.request('/search', {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ query: 'pages', max_results: 30, timeout_ms: 200_000, content }),
+    body: JSON.stringify({ query: 'pages', max_results: pagesAtOnce, timeout_ms: 200_000, content }),
   })
   const body = await response.text()
   assert.equal(response.status, 200, body)

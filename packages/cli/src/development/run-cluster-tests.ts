@@ -17,7 +17,7 @@ const clusterTests = [
   ].map((name) => `e2e/${name}.test.ts`),
 ]
 /** These kill processes of machines, which takes a node on this host. */
-const ownClusterTests = ['extensions', 'profiles', 'replays'].map((name) => `e2e/${name}.test.ts`)
+const ownClusterTests = ['extensions', 'profiles', 'replays', 'telemetry'].map((name) => `e2e/${name}.test.ts`)
 /** Built by scripts/kubernetes/build-programs.sh. */
 const nodePrograms = [
   ...['kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kube-proxy', 'kubelet', 'kubectl'],

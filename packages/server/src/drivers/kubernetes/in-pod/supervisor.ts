@@ -1,4 +1,5 @@
 import { podPorts } from '@berth/contract/agent/machine/machine-pod.ts'
+import { oomScoreAdjustment } from '../../local/sandbox/machine-command.ts'
 
 /*
  * The first process of a machine's container. It stops and continues all others and reads the kernel's counters for
@@ -20,6 +21,8 @@ sub listener {
 }
 my $agent = listener(${podPorts.agent});
 my $control = listener(${podPorts.supervisor});
+# As the machine's own programs: otherwise the kernel would kill this process before a program that takes all memory.
+if (open(my $file, ">", "/proc/self/oom_score_adj")) { print $file "${oomScoreAdjustment}\n"; close $file }
 $SIG{PIPE} = "IGNORE";
 my $ending = 0;
 $SIG{TERM} = $SIG{INT} = sub { $ending = 1; kill "KILL", -1; };

@@ -26,6 +26,8 @@ export interface MachineCommandOptions {
   readonly command: readonly string[]
 }
 
+/** When the host runs out of memory, the kernel should kill machines before berth. */
+export const oomScoreAdjustment = 100
 /** The limit of one process. Chromium's processes request at most 8,192. */
 const maxOpenFiles = 16_384
 /** All machines of a host share about 3,000. */
@@ -34,8 +36,7 @@ const maxTerminals = 256
 /*
  * Closes what berth itself has inherited, so that no file of the host gets into the machine by mistake. Needs bash,
  * because other shells do not support descriptors above 9. Disables core files, which would fill the machine's disk.
- * Limits open files, whose table belongs to the host. When the host runs out of memory, the kernel should kill machines
- * before berth.
+ * Limits open files, whose table belongs to the host.
  */
 const enterGroups = `
 for path in /proc/self/fd/*; do
@@ -44,7 +45,7 @@ for path in /proc/self/fd/*; do
 done
 ulimit -c 0
 ulimit -n ${maxOpenFiles} 2>/dev/null
-echo 100 2>/dev/null >/proc/self/oom_score_adj
+echo ${oomScoreAdjustment} 2>/dev/null >/proc/self/oom_score_adj
 while [[ $1 != -- ]]; do
   echo 0 > "$1/cgroup.procs" || exit
   shift
