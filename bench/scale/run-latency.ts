@@ -12,7 +12,9 @@ import { createSession, untilFilled } from '../services/berth.ts'
  * docs/scaling.md contains the results.
  */
 
-const reserveSize = 3
+const reserveSize = 2
+/** Node.js runs the compiled code of a create from the reserve after about as many. */
+const warmUps = 12
 /** Lets the processors become idle after browsers have started. */
 const quietMilliseconds = 2_000
 const { values } = parseArgs({ options: { rounds: { type: 'string', default: '10' } } })
@@ -26,8 +28,8 @@ if (!('BERTH_DRIVER' in clusterEnvironment)) {
 }
 
 const figures = new Figures()
-await measure('cold', 'off', rounds, async () => {})
-await measure('from the reserve', `headless=${reserveSize}`, Math.ceil(rounds / reserveSize), (berth) =>
+await measure('cold', 'off', 1, async () => {})
+await measure('from the reserve', `headless=${reserveSize}`, warmUps, (berth) =>
   untilFilled(berth, { headless: reserveSize }),
 )
 print()
@@ -36,7 +38,7 @@ print()
 async function measure(
   what: string,
   BERTH_RESERVE: string,
-  turns: number,
+  notCounted: number,
   prepare: (berth: Berth) => Promise<void>,
 ): Promise<void> {
   await using stack = new AsyncDisposableStack()
@@ -52,32 +54,19 @@ async function measure(
     )
     services.push({ name, berth, creates: [], ends: [] })
   }
-  // The first create of each loads files and code.
-  for (let turn = -1; turn < turns; turn += 1) {
+  for (let turn = 0; turn < notCounted + rounds; turn += 1) {
     for (const { berth, creates, ends } of services) {
       await prepare(berth)
       await delay(quietMilliseconds)
-      const times = await createAndEnd(berth, BERTH_RESERVE === 'off' ? 1 : reserveSize)
-      if (turn < 0) continue
-      creates.push(...times.creates)
-      ends.push(...times.ends)
+      const isCounted = turn >= notCounted
+      const session = await timed(isCounted ? creates : [], () => createSession(berth, 'headless'))
+      await timed(isCounted ? ends : [], () => session.end())
     }
   }
   for (const { name, creates, ends } of services) {
     figures.add(name, `create ${what}`, 'ms', creates)
     figures.add(name, `end, created ${what}`, 'ms', ends)
   }
-}
-
-/** Creates one after another, then ends all: a machine that starts or ends would slow down a create. */
-async function createAndEnd(berth: Berth, count: number) {
-  const [creates, ends]: [number[], number[]] = [[], []]
-  const sessions = []
-  for (let number = 0; number < count; number += 1) {
-    sessions.push(await timed(creates, () => createSession(berth, 'headless')))
-  }
-  for (const session of sessions) await timed(ends, () => session.end())
-  return { creates, ends }
 }
 
 async function timed<Value>(samples: number[], work: () => Promise<Value>): Promise<Value> {
