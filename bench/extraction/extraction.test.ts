@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Readability } from '@mozilla/readability'
 import { parseHTML } from 'linkedom'
+import { isDeep } from '../../e2e/fault/testing/deep.ts'
 import { Berth } from '../../e2e/testing/berth.ts'
 import { startPages } from '../../e2e/testing/pages.ts'
 import { startSearxng } from '../../e2e/testing/servers/searxng.ts'
@@ -27,7 +28,7 @@ test('the main text of pages is found at least as well as by Readability alone',
   const all = extractionPages()
   assert.equal(all.length, 60)
   // Two of the six pages of each shape, unless --deep.
-  const set = process.env.BERTH_DEEP === '1' ? all : all.filter((_page, index) => index % 3 === 0)
+  const set = isDeep ? all : all.filter((_page, index) => index % 3 === 0)
   for (const { name, html } of set) pages.serve(`/${name}`, html)
 
   const found = new Map<string, Found>()

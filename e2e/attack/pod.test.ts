@@ -103,7 +103,7 @@ suite('a program in a pod', { skip: noNode, timeout: 240_000 }, () => {
     const urls = places.map(([host, port]) => `http://${host.includes(':') ? `[${host}]` : host}:${port}/`)
     const cdp = await CdpClient.open(session.cdp_ws_url)
     const page = await cdp.openPage('http://45.5.5.5/')
-    // The blank page before it ends while it is asked.
+    // A new tab shows about:blank first, whose execution context ends when the page loads.
     const isLoaded = `location.href === 'http://45.5.5.5/' && document.readyState === 'complete'`
     await until('the page', () => cdp.evaluate(page, isLoaded).catch(() => false), { limitSeconds: 30 })
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
-import { deepOnly, rounds } from './testing/deep.ts'
+import { deepOnly, isDeep } from './testing/deep.ts'
 import { FaultTestbed } from './testing/fault-testbed.ts'
 import type { Holdings } from './testing/holdings.ts'
 import { call, canBeUsed, createSession, deleteSession, isActive } from './testing/sessions.ts'
@@ -50,8 +50,7 @@ const momentsOfDelete: readonly Moment[] = [
 ]
 /** The short form omits moments between steps of the driver, whose own tests kill a server before each. */
 const inShortForm = new Set([2, 6])
-const chosen = (moments: readonly Moment[]) =>
-  moments.filter((_moment, index) => rounds({ short: 0, deep: 1 }) || inShortForm.has(index))
+const chosen = (moments: readonly Moment[]) => moments.filter((_moment, index) => isDeep || inShortForm.has(index))
 
 interface Moment {
   readonly name: string

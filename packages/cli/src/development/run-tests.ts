@@ -39,7 +39,7 @@ const browserTests = /^e2e\/|^bench\/|[.]browser[.]test[.]ts$/
 // These use up what all programs of the machine share: the table of open files, the processors, the kubelet.
 const exclusiveTests = /^e2e\/kubernetes-node[.]|\/machine-bounds[.]/
 const startBerths = /^e2e\/|^bench\//
-/** Each starts several browsers, which would delay each other. */
+/** Each starts several browsers, and with more files they would delay each other. */
 const maxBrowserFiles = 4
 /** With fewer files, each has its own process, which shows its results as they arrive. */
 const minBatchedFiles = 16

@@ -21,7 +21,8 @@ sub listener {
 }
 my $agent = listener(${podPorts.agent});
 my $control = listener(${podPorts.supervisor});
-# As the machine's own programs: otherwise the kernel would kill this process before a program that takes all memory.
+# The same as for the machine's programs: with the kubelet's higher value, the kernel would kill this process before a
+# program that takes all memory.
 if (open(my $file, ">", "/proc/self/oom_score_adj")) { print $file "${oomScoreAdjustment}\n"; close $file }
 $SIG{PIPE} = "IGNORE";
 my $ending = 0;

@@ -28,7 +28,7 @@ interface LeaseReturnsOptions {
  */
 export class LeaseReturns {
   readonly #options: LeaseReturnsOptions
-  /** Not shared between calls: a browser can be leased and returned again before the return before it resolves. */
+  /** Calls do not share a run: a browser can be leased and returned again before the earlier call resolves. */
   readonly #returns = new KeyedQueue<SessionId>()
 
   constructor(options: LeaseReturnsOptions) {
