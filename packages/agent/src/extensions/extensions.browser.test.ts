@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,6 +14,9 @@ import { type StartedAgent, startAgent } from '../testing/start-agent.ts'
 const manifest = { manifest_version: 3, name: 'test', version: '1', background: { service_worker: 'worker.js' } }
 const members = [{ name: 'manifest.json', content: JSON.stringify(manifest) }, { name: 'worker.js' }]
 const good = zip(...members)
+/** Larger than what is kept in memory. */
+const data = randomBytes(2 * 1024 ** 2)
+const large = zip(...members, { name: 'data', content: data })
 
 function send(agent: StartedAgent, extensions: Readonly<Record<string, Uint8Array>>) {
   const form = new FormData()
@@ -54,10 +58,12 @@ test('waits for its extensions before the launch, and is ready when they are loa
   assert.equal(JSON.parse((await agent.call('GET', '/state')).body).state, 'starting')
   assert.deepEqual(agent.children('chromium'), [])
 
-  const [answer] = await Promise.all([send(agent, { one: good, two: good }), agent.becomesReady()])
+  const [answer] = await Promise.all([send(agent, { one: good, two: large }), agent.becomesReady()])
 
   assert.deepEqual(answer, { status: 201, body: '' })
-  assert.deepEqual(readdirSync(join(agent.config.home_folder, 'extensions')), ['one', 'two'])
+  const folder = join(agent.config.home_folder, 'extensions')
+  assert.deepEqual(readdirSync(folder), ['one', 'two'])
+  assert.ok(readFileSync(join(folder, 'two', 'data')).equals(data))
   await haveWorkers(agent, 2)
 })
 
