@@ -25,9 +25,13 @@ const namespace = 'berth-scale'
 const podsPerNode = 200
 const mebibyte = 1024 ** 2
 const { values } = parseArgs({
-  options: { sessions: { type: 'string', default: '1000' }, rate: { type: 'string', default: '20' } },
+  options: {
+    sessions: { type: 'string', default: '1000' },
+    rate: { type: 'string', default: '20' },
+    reserve: { type: 'string', default: '0' },
+  },
 })
-const [sessions, rate] = [Number(values.sessions), Number(values.rate)]
+const [sessions, rate, reserve] = [Number(values.sessions), Number(values.rate), Number(values.reserve)]
 const figures = new Figures()
 const connections = new Agent({ keepAlive: true, maxSockets: 500 })
 
@@ -37,7 +41,7 @@ const api = config.makeApiClient(CoreV1Api)
 await using stack = new AsyncDisposableStack()
 await api.createNamespace({ body: { metadata: { name: namespace } } })
 stack.defer(async () => void (await api.deleteNamespace({ name: namespace })))
-stack.use(await startFakeNodes(Math.ceil((sessions * 1.5) / podsPerNode)))
+stack.use(await startFakeNodes(Math.ceil((Math.max(sessions, reserve) * 1.5) / podsPerNode)))
 stack.use(await startFakePods())
 const berth = stack.use(
   await Berth.start({
@@ -47,7 +51,7 @@ const berth = stack.use(
       BERTH_DRIVER: 'kubernetes',
       BERTH_KUBERNETES_NAMESPACE: namespace,
       BERTH_KUBERNETES_IMAGE: 'localhost/fake:1',
-      BERTH_RESERVE: 'off',
+      BERTH_RESERVE: reserve > 0 ? `headless=${reserve}` : 'off',
       BERTH_STANDBY: 'off',
       BERTH_RATE_LIMIT: '0',
       BERTH_MAX_SESSIONS: String(sessions * 2),
@@ -61,6 +65,7 @@ say(`the server takes ${idle} MiB without sessions`)
 
 // Prints the measurements even if a later step fails.
 stack.defer(print)
+if (reserve > 0) await fillReserve()
 const created = await createAll()
 const full = await memoryOf(berth.pid)
 figures.add('berth', 'memory of the server', 'MiB', [full])
@@ -70,6 +75,19 @@ await readAll(created)
 await idleLoad()
 await deleteAll(created)
 await reapAll()
+
+/** Waits until all machines of the reserve are ready, so that creates claim them. */
+async function fillReserve(): Promise<void> {
+  const before = await startPhase()
+  const begin = performance.now()
+  for (let ready = 0; ready < reserve; await delay(1_000)) {
+    const metrics = await (await berth.request('/metrics')).text()
+    ready = Number(/^berth_reserve_machines\{.*"headless"\} (\d+)$/m.exec(metrics)?.[1])
+    if (performance.now() - begin > reserve * 1_000) throw new Error(`the reserve has ${ready} machines`)
+  }
+  say(`${reserve} machines of the reserve after ${((performance.now() - begin) / 1_000).toFixed(0)} s`)
+  await endPhase('starts of the reserve', before, reserve)
+}
 
 /** Creates sessions at the given rate, whether or not earlier creates have been answered. */
 async function createAll(): Promise<readonly string[]> {
