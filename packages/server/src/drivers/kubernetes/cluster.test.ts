@@ -24,6 +24,7 @@ const plentyMilliseconds = 60_000
  */
 class ApiServer {
   readonly requests: string[] = []
+  connections = 0
   readonly #pods = new Map<string, V1Pod>()
   readonly #server = createServer((request, response) => {
     void json(request).then(
@@ -35,6 +36,9 @@ class ApiServer {
   #version = 1
 
   async listen(context: TestContext): Promise<string> {
+    this.#server.on('connection', () => {
+      this.connections += 1
+    })
     this.#server.listen(0, '127.0.0.1')
     await once(this.#server, 'listening')
     context.after(() => {
@@ -131,6 +135,17 @@ test('the server stores only the used parts of a pod', async (context) => {
     known?.containers.map((container) => Object.keys(container)),
     [['name', 'resources']],
   )
+})
+
+test('requests share connections', async (context) => {
+  const api = new ApiServer()
+  const cluster = await openCluster(api, context)
+  const id = newId('machine', systemClock.now())
+
+  for (let round = 0; round < 10; round += 1) await cluster.readPod(id)
+
+  // One for the watch, and two that alternate.
+  assert.ok(api.connections <= 3, `${api.connections} connections`)
 })
 
 test('while a pod ends slowly, the cluster is asked a few times and not at every change', async (context) => {

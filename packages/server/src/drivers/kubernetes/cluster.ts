@@ -5,7 +5,7 @@ import type { Clock } from '@berth/runtime/async/clock.ts'
 import type { Logger } from '@berth/runtime/process/logger.ts'
 import {
   type CoreV1Api,
-  KubeConfig,
+  type KubeConfig,
   PatchStrategy,
   setHeaderOptions,
   type V1OwnerReference,
@@ -17,7 +17,7 @@ import type { KubernetesOptions } from '../kubernetes-options.ts'
 import { trialSpec } from '../trial-spec.ts'
 import { apiMessage, creationError, hasStatus } from './api-error.ts'
 import { type Identity, identityLifetimeMilliseconds } from './certificates.ts'
-import { openApis } from './client.ts'
+import { ClusterConfig, openApis } from './client.ts'
 import type { Installation } from './installation.ts'
 import {
   containerNames,
@@ -83,8 +83,7 @@ export class Cluster {
   /** Throws a readable message when the cluster cannot be used. */
   static async open(clusterOptions: ClusterOptions): Promise<Cluster> {
     const { options, installation, logger } = clusterOptions
-    const config = new KubeConfig()
-    config.loadFromDefault()
+    const config = new ClusterConfig()
     const { core, apps } = openApis(config)
     try {
       const namespace = options.namespace ?? (await ownNamespace(config))
