@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:http'
+import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import {
   type AgentState,
@@ -12,22 +13,27 @@ import { agentContractVersion } from '@berth/contract/agent/agent-protocol.ts'
 import { podProtocols } from '@berth/contract/agent/machine/machine-pod.ts'
 import { egressContractVersion, egressLifelinePath, getEgressState } from '@berth/contract/egress/egress-endpoints.ts'
 
-/** Idle from its start on. */
-function newState(): AgentState {
-  return { contract_version: agentContractVersion, state: 'ready', idle_since: Date.now() }
+function stateSince(idleSince: number): AgentState {
+  return { contract_version: agentContractVersion, state: 'ready', idle_since: idleSince }
 }
 
 const egressState = { contract_version: egressContractVersion, build: 'fake', machines: [] }
 /** Streams with an immediate event. The others stay open without one. */
 const streams = new Set<string>([followAgentState.path, followAgentEvents.path, followAgentTelemetry.path])
 
-/** Responds as the agent, the egress and the supervisor of any machine. Has no state. */
+/** Responds as the agent, the egress and the supervisor of any machine. */
 export function createFakePodPrograms() {
-  const agent = createServer(answerAsAgent)
+  /** By connection: since when its machine is idle, in milliseconds. */
+  const idleSince = new WeakMap<Socket, number>()
+  const agent = createServer((request, response) =>
+    answerAsAgent(request, response, stateSince(idleSince.get(request.socket) as number)),
+  )
   const egress = createServer(answerAsEgress)
   for (const server of [agent, egress]) server.requestTimeout = 0
   return {
-    serve(client: TLSSocket, protocol: string): void {
+    /** Every machine is idle from its start on, at `startedAt` in milliseconds. */
+    serve(client: TLSSocket, protocol: string, startedAt: number): void {
+      idleSince.set(client, startedAt)
       if (protocol === podProtocols.agent) agent.emit('connection', client)
       else if (protocol === podProtocols.egress) egress.emit('connection', client)
       else if (protocol === podProtocols.supervisor) answerAsSupervisor(client)
@@ -36,15 +42,15 @@ export function createFakePodPrograms() {
   }
 }
 
-function answerAsAgent(request: IncomingMessage, response: ServerResponse): void {
+function answerAsAgent(request: IncomingMessage, response: ServerResponse, state: AgentState): void {
   const path = request.url?.split('?', 1)[0] ?? ''
   request.resume()
   if (streams.has(path)) {
     response.writeHead(200, { 'content-type': 'text/event-stream' })
-    response.write(path === followAgentState.path ? `data: ${JSON.stringify(newState())}\n\n` : ':\n\n')
+    response.write(path === followAgentState.path ? `data: ${JSON.stringify(state)}\n\n` : ':\n\n')
     return
   }
-  if (path === getAgentState.path) sendJson(response, newState())
+  if (path === getAgentState.path) sendJson(response, state)
   else request.once('end', () => response.writeHead(204).end())
 }
 

@@ -11,13 +11,19 @@ import { createFakePodPrograms } from './fake-pod-programs.ts'
  * pod's own Secret, so that servers speak to them as to real ones.
  */
 
+interface FakePod {
+  readonly context: SecureContext
+  /** When its first connection arrived, in milliseconds. */
+  readonly startedAt: number
+}
+
 const [namespace = ''] = process.argv.slice(2)
 const config = new KubeConfig()
 config.loadFromDefault()
 const api = config.makeApiClient(CoreV1Api)
 const path = `/api/v1/namespaces/${namespace}`
 const nameOf = new Map<string, string>()
-const contexts = new Map<string, SecureContext>()
+const fakePods = new Map<string, FakePod>()
 const secrets = makeInformer<V1Secret>(config, `${path}/secrets`, () => api.listNamespacedSecret({ namespace }))
 const pods = makeInformer<V1Pod>(config, `${path}/pods`, () => api.listNamespacedPod({ namespace }))
 pods.on('update', ({ metadata, status }) => {
@@ -25,7 +31,7 @@ pods.on('update', ({ metadata, status }) => {
 })
 pods.on('delete', ({ metadata, status }) => {
   const name = metadata?.name ?? ''
-  contexts.delete(name)
+  fakePods.delete(name)
   if (status?.podIP && nameOf.get(status.podIP) === name) nameOf.delete(status.podIP)
 })
 for (const informer of [secrets, pods]) {
@@ -36,19 +42,19 @@ for (const informer of [secrets, pods]) {
 const programs = createFakePodPrograms()
 const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
   socket.on('error', () => socket.destroy())
-  const context = contextAt(socket.localAddress ?? '')
+  const pod = podAt(socket.localAddress ?? '')
   // The client retries, as with a pod whose gateway does not listen yet.
-  if (!context) return void socket.destroy()
-  serve(socket, context)
+  if (!pod) return void socket.destroy()
+  serve(socket, pod)
 })
 server.listen({ host: '0.0.0.0', port: podPorts.servers, backlog: 4_096 })
 await once(server, 'listening')
 process.stdout.write('ready\n')
 
-function contextAt(address: string): SecureContext | undefined {
+function podAt(address: string): FakePod | undefined {
   const name = nameOf.get(address)
   if (name === undefined) return undefined
-  const known = contexts.get(name)
+  const known = fakePods.get(name)
   if (known) return known
   const data = secrets.get(name, namespace)?.data
   if (!data) return undefined
@@ -59,18 +65,19 @@ function contextAt(address: string): SecureContext | undefined {
     key: file(identityFiles.key),
     minVersion: 'TLSv1.3',
   })
-  contexts.set(name, context)
-  return context
+  const pod = { context, startedAt: Date.now() }
+  fakePods.set(name, pod)
+  return pod
 }
 
-function serve(socket: Socket, secureContext: SecureContext): void {
+function serve(socket: Socket, { context, startedAt }: FakePod): void {
   const client = new TLSSocket(socket, {
     isServer: true,
-    secureContext,
+    secureContext: context,
     requestCert: true,
     rejectUnauthorized: true,
     ALPNProtocols: Object.values(podProtocols),
   })
   client.on('error', () => client.destroy())
-  client.once('secure', () => programs.serve(client, client.alpnProtocol || ''))
+  client.once('secure', () => programs.serve(client, client.alpnProtocol || '', startedAt))
 }
