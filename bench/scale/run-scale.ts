@@ -1,11 +1,11 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { Agent, request as httpRequest } from 'node:http'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
+import { parseArgs, promisify } from 'node:util'
 import { CoreV1Api, KubeConfig } from '@kubernetes/client-node'
 import { Berth } from '../../e2e/testing/berth.ts'
 import { Figures } from '../figures.ts'
@@ -20,6 +20,7 @@ import { WatchLag } from './watch-lag.ts'
  * etcd, the scheduler, and the connections to each machine. docs/scaling.md contains the results.
  */
 
+const run = promisify(execFile)
 const namespace = 'berth-scale'
 // Limited by a node's processors.
 const podsPerNode = 200
@@ -29,9 +30,10 @@ const { values } = parseArgs({
     sessions: { type: 'string', default: '1000' },
     rate: { type: 'string', default: '20' },
     reserve: { type: 'string', default: '0' },
+    'reserve-rate': { type: 'string', default: '100' },
   },
 })
-const [sessions, rate, reserve] = [Number(values.sessions), Number(values.rate), Number(values.reserve)]
+const [sessions, reserve] = [Number(values.sessions), Number(values.reserve)]
 const figures = new Figures()
 const connections = new Agent({ keepAlive: true, maxSockets: 500 })
 
@@ -41,7 +43,7 @@ const api = config.makeApiClient(CoreV1Api)
 await using stack = new AsyncDisposableStack()
 await api.createNamespace({ body: { metadata: { name: namespace } } })
 stack.defer(async () => void (await api.deleteNamespace({ name: namespace })))
-stack.use(await startFakeNodes(Math.ceil((Math.max(sessions, reserve) * 1.5) / podsPerNode)))
+stack.use(await startFakeNodes(Math.ceil((sessions * 1.5) / podsPerNode)))
 stack.use(await startFakePods())
 const berth = stack.use(
   await Berth.start({
@@ -65,15 +67,20 @@ say(`the server takes ${idle} MiB without sessions`)
 
 // Prints the measurements even if a later step fails.
 stack.defer(print)
-if (reserve > 0) await fillReserve()
-const created = await createAll()
+// Creates come first: the reserve starts no machines meanwhile.
+const created = await createAll(sessions - reserve, Number(values.rate), 'creates')
+if (reserve > 0) {
+  await fillReserve()
+  created.push(...(await createAll(reserve, Number(values['reserve-rate']), 'creates from the reserve')))
+}
 const full = await memoryOf(berth.pid)
 figures.add('berth', 'memory of the server', 'MiB', [full])
 figures.add('berth', 'memory of the server for a session', 'MiB', [(full - idle) / created.length])
 say(`${created.length} sessions, ${full} MiB`)
 await readAll(created)
 await idleLoad()
-await deleteAll(created)
+// A drained node may have machines of the reserve, which are no sessions.
+await deleteAll(reserve === 0 ? await drainNode(created) : created)
 await reapAll()
 
 /** Waits until all machines of the reserve are ready, so that creates claim them. */
@@ -90,7 +97,7 @@ async function fillReserve(): Promise<void> {
 }
 
 /** Creates sessions at the given rate, whether or not earlier creates have been answered. */
-async function createAll(): Promise<readonly string[]> {
+async function createAll(count: number, rate: number, what: string): Promise<string[]> {
   const before = await startPhase()
   const hasEnded = new AbortController()
   const lags = watch.measure(hasEnded.signal)
@@ -99,7 +106,7 @@ async function createAll(): Promise<readonly string[]> {
   const refused = new Map<string, number>()
   const ids: string[] = []
   const calls: Promise<void>[] = []
-  for (let number = 0; number < sessions; number++) {
+  for (let number = 0; number < count; number++) {
     await delay(Math.max(0, begin + (number * 1_000) / rate - performance.now()))
     calls.push(
       timed(latencies, () => call('POST', '/browsers', { headless: true, timeout_seconds: 3_600 })).then(
@@ -110,17 +117,12 @@ async function createAll(): Promise<readonly string[]> {
   }
   await Promise.all(calls)
   const seconds = (performance.now() - begin) / 1_000
-  figures.add('berth', 'create', 'ms', latencies)
-  figures.add('berth', 'creates', 'requests/s', [ids.length / seconds])
+  figures.add('berth', `one of the ${what}`, 'ms', latencies)
+  figures.add('berth', what, 'requests/s', [ids.length / seconds])
   for (const [message, count] of refused) figures.notes.push(`${count} creates failed: ${message}`)
   hasEnded.abort()
-  figures.add(
-    'the API server',
-    'change of a pod until its watch tells it, while sessions are created',
-    'ms',
-    await lags,
-  )
-  await endPhase('creates', before, ids.length)
+  figures.add('the API server', `change of a pod until its watch tells it, during ${what}`, 'ms', await lags)
+  await endPhase(what, before, ids.length)
   return ids
 }
 
@@ -147,6 +149,44 @@ async function idleLoad(): Promise<void> {
   figures.add('the API server', 'requests, with all sessions idle', 'requests/s', [
     (after.requests - before.requests) / seconds,
   ])
+}
+
+/**
+ * Drains one of the nodes. Resolves with the other sessions when those of the node have ended. Fails if others end too.
+ */
+async function drainNode(ids: readonly string[]): Promise<readonly string[]> {
+  const { items } = await api.listNamespacedPod({ namespace })
+  const counts = Map.groupBy(items, ({ spec }) => spec?.nodeName ?? '')
+  const sizes = [...counts.values()].map(({ length }) => length)
+  say(`machines on each of ${sizes.length} nodes: ${Math.min(...sizes)} to ${Math.max(...sizes)}`)
+  const [node = ''] = counts.keys()
+  const begin = performance.now()
+  await run('kubectl', ['drain', node, '--force', '--timeout=300s', '--namespace', namespace])
+  const remaining = await untilEnded(ids.length - (counts.get(node)?.length ?? 0))
+  figures.add('berth', `end of the sessions of a drained node, ${ids.length - remaining.length} in all`, 'ms', [
+    performance.now() - begin,
+  ])
+  return remaining
+}
+
+/** Resolves with the sessions when this many are left. */
+async function untilEnded(count: number): Promise<readonly string[]> {
+  for (let round = 0; round < 300; round += 1) {
+    const ids = await listSessions()
+    if (ids.length < count) throw new Error(`${count} sessions must be left, but there are ${ids.length}`)
+    if (ids.length === count) return ids
+    await delay(200)
+  }
+  throw new Error('sessions of a drained node have not ended')
+}
+
+async function listSessions(): Promise<readonly string[]> {
+  const ids: string[] = []
+  for (let offset = 0; ; offset += 100) {
+    const page = (await call('GET', `/browsers?limit=100&offset=${offset}`)) as unknown as { session_id: string }[]
+    ids.push(...page.map(({ session_id }) => session_id))
+    if (page.length < 100) return ids
+  }
 }
 
 async function deleteAll(ids: readonly string[]): Promise<void> {
@@ -182,7 +222,8 @@ async function reapAll(): Promise<void> {
   }
   await Promise.all(Array.from({ length: 16 }, createEach))
   const due = Math.max(begin + seconds * 1_000, performance.now() + 10_000)
-  while ((await podCount()) > 1) {
+  // Without a reserve, only the pod of the watch is left.
+  while ((await listSessions()).length > 0 || (reserve === 0 && (await podCount()) > 1)) {
     if (performance.now() > due + 300_000) throw new Error('sessions whose time is up are still there')
     await delay(200)
   }

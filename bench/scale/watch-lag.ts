@@ -22,13 +22,16 @@ export class WatchLag {
   readonly #changes = new EventEmitter()
   readonly #api: CoreV1Api
   readonly #namespace: string
+  #hasStopped = false
 
   private constructor(informer: Informer<V1Pod>, api: CoreV1Api, namespace: string) {
     this.#informer = informer
     this.#api = api
     this.#namespace = namespace
     informer.on('update', (pod) => void this.#changes.emit(pod.metadata?.name ?? ''))
-    informer.on('error', (error: unknown) => void this.#changes.emit('error', error))
+    informer.on('error', (error: unknown) => {
+      if (!this.#hasStopped) this.#changes.emit('error', error)
+    })
   }
 
   static async open(config: KubeConfig, namespace: string): Promise<WatchLag> {
@@ -61,6 +64,7 @@ export class WatchLag {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#hasStopped = true
     await this.#informer.stop()
     await this.#api.deleteNamespacedPod({ name, namespace: this.#namespace, gracePeriodSeconds: 0 })
   }

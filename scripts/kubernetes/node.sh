@@ -139,7 +139,8 @@ JSON
 
 start_api() {
   openssl genrsa -out "$work/keys/accounts.key" 2048 2>/dev/null
-  start etcd etcd --data-dir "$work/etcd" --listen-client-urls http://127.0.0.1:2379 \
+  # The default quota of 2 GiB is too small for the revisions of ten thousand pods.
+  start etcd etcd --data-dir "$work/etcd" --quota-backend-bytes=8589934592 --listen-client-urls http://127.0.0.1:2379 \
     --advertise-client-urls http://127.0.0.1:2379 --listen-peer-urls http://127.0.0.1:2380 \
     --initial-advertise-peer-urls http://127.0.0.1:2380 --initial-cluster default=http://127.0.0.1:2380
   start apiserver kube-apiserver --etcd-servers=http://127.0.0.1:2379 --advertise-address="$address" \
