@@ -24,14 +24,31 @@ async function momentOf(id: string, text: string): Promise<number> {
   return event.ts / 1_000_000 - new Date(replay.started_at).getTime() / 1000
 }
 
+interface VideoState {
+  readonly currentTime?: number
+  readonly duration?: number
+  readonly seeking?: boolean
+  readonly readyState?: number
+  readonly networkState?: number
+  readonly error?: string
+}
+
 /** A recording of a page without changes may end before its last event. */
 async function isPlayedAt(page: Page, seconds: number): Promise<void> {
   assert.ok(seconds > 0.1, `the event was at ${seconds} s`)
-  const isThere = `(() => {
-    const { currentTime, duration, seeking, readyState } = document.querySelector('video') ?? {}
-    return Math.abs(currentTime - Math.min(${seconds}, duration)) < 0.05 && !seeking && readyState >= 2
+  const read = `(() => {
+    const { currentTime, duration, seeking, readyState, networkState, error } = document.querySelector('video') ?? {}
+    return { currentTime, duration, seeking, readyState, networkState, error: error?.message }
   })()`
-  await until('the moment of the event', () => page.evaluate<boolean>(isThere), { limitSeconds: 60 })
+  let video: VideoState = {}
+  const isThere = async () => {
+    video = await page.evaluate<VideoState>(read)
+    const { currentTime = 0, duration = 0, seeking, readyState = 0 } = video
+    return Math.abs(currentTime - Math.min(seconds, duration)) < 0.05 && !seeking && readyState >= 2
+  }
+  await until('the moment of the event', isThere, { limitSeconds: 60 }).catch((cause: Error) => {
+    throw new Error(`the video is not at ${seconds} s: ${JSON.stringify(video)}`, { cause })
+  })
 }
 
 const cookiesOf = (context: BrowserContext) => context.cookies().then((all) => all.map(({ name }) => name))
