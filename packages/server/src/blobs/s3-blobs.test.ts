@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { text } from 'node:stream/consumers'
 import { after, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import { S3Server } from '../testing/services/s3-server.ts'
 import { blobSuite, pieces } from './blob-suite.ts'
 import { openBlobs } from './open-blobs.ts'
@@ -38,7 +39,7 @@ test('parts of a crashed upload are removed when they are old enough, and others
       })(),
     ),
   )
-  while (!isUnderWay('crash-1') || !isUnderWay('crash-2')) await new Promise(setImmediate)
+  while (!isUnderWay('crash-1') || !isUnderWay('crash-2')) await delay(5)
   for (const upload of server.uploads) if (upload.key.endsWith('crash-1')) upload.initiated = new Date(0)
 
   await blobs.removeUnfinished(new Date(Date.now() - 60_000))

@@ -174,7 +174,10 @@ for (const seed of seeds) {
 /** What clients see in the meantime. */
 async function look(callers: Callers, signal: AbortSignal) {
   const seen: Awaited<ReturnType<Callers['counts']>>[] = []
-  while (!signal.aborted) seen.push(await callers.counts())
+  while (!signal.aborted) {
+    seen.push(await callers.counts())
+    await delay(2)
+  }
   return seen
 }
 
