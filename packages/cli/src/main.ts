@@ -32,7 +32,7 @@ Each command has a --help of its own.`,
   )
 
 /** These need no API, and start faster without its commands. */
-const hostCommands = new Set(['serve', 'setup', 'doctor', 'keys', 'test', 'check', 'bench'])
+const hostCommands = new Set(['serve', 'setup', 'doctor', 'org', 'keys', 'test', 'check', 'bench', '-v', '--version'])
 
 program.commandsGroup('On this host:')
 addServeCommand(program)

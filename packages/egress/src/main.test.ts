@@ -74,7 +74,7 @@ test('reports an invalid command line in one line', async () => {
 })
 
 test('continues when its log is not read any more', async () => {
-  await using egress = await startEgressProcess()
+  await using egress = await startEgressProcess({ workers: 1 })
   const machine = await egress.serve('brw_a')
   egress.child.stderr?.destroy()
 
@@ -83,7 +83,7 @@ test('continues when its log is not read any more', async () => {
 
 test('logs hosts and ports, and no other part of the traffic', async () => {
   await using server = await startTcpServer((socket) => void socket.pipe(socket))
-  await using egress = await startEgressProcess()
+  await using egress = await startEgressProcess({ workers: 1 })
   await egress.setPolicy({ allow: [server.authority], own_addresses: [] })
   const proxied = through(1, { username: 'secret-user', password: 'secret-password', ca_bundle: 'secret-bundle' })
   const machine = await egress.serve('brw_a')
@@ -120,7 +120,7 @@ test('uses constant memory while much data passes to slow readers', async () => 
       much().pipe(socket)
     })
   })
-  await using egress = await startEgressProcess()
+  await using egress = await startEgressProcess({ workers: 1 })
   await egress.setPolicy({ allow: ['127.0.0.1'], own_addresses: [] })
   const machine = await egress.serve('brw_a')
   const behindProxy = await egress.serve('brw_b', through(proxy.port))

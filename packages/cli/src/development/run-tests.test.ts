@@ -77,8 +77,9 @@ test('a failed file runs again, and is flaky when it passes then', (t) => {
   assert.partialDeepStrictEqual(runFiles([broken], false), { passed: 0, failed: 1, flaky: [] })
 })
 
+/** By its name it needs no database, which the run would start otherwise. */
 function writeTest(folder: string, name: string, body: string): string {
-  const file = join(folder, `${name}.test.mjs`)
+  const file = join(folder, `${name}.browser.test.ts`)
   const imports = "import assert from 'node:assert'\nimport { appendFileSync, statSync } from 'node:fs'\n"
   writeFileSync(file, `${imports}import { test } from 'node:test'\ntest('${name}', () => { ${body} })`)
   return relative(checkoutFolder, file)

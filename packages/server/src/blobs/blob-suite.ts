@@ -46,7 +46,7 @@ export async function blobSuite(kind: string, open: () => Promise<OpenBlobs>): P
   })
 
   test(`${kind}: a large blob is read as it was written, whatever pieces it came in`, async () => {
-    const content = randomBytes(21 * mebibyte + 7)
+    const content = randomBytes(17 * mebibyte + 7)
     const cuts = [0, 1, 100_001, 9 * mebibyte, 9 * mebibyte + 1, content.length]
     const parts = cuts.slice(1).map((end, index) => content.subarray(cuts[index], end))
 
@@ -78,7 +78,8 @@ export async function blobSuite(kind: string, open: () => Promise<OpenBlobs>): P
 
   for (const [size, parts] of [
     ['small', ['half']],
-    ['large', [randomBytes(17 * mebibyte)]],
+    // S3 gets it in two parts.
+    ['large', [randomBytes(9 * mebibyte)]],
   ] as const) {
     test(`${kind}: an interrupted ${size} write leaves nothing`, async () => {
       const name = `suite-${randomUUID()}`

@@ -3,6 +3,7 @@ import { chown, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import { createLogger } from '@berth/runtime/process/logger.ts'
 import pg from 'pg'
 import { type HostFolders, openHostFolders } from '../host/host-folders.ts'
@@ -91,5 +92,5 @@ async function allowWithoutPassword({ data }: HostFolders, postgres: EmbeddedPos
   if (user) await chown(path, user.uid, user.gid)
   assert.match(await readFile(path, 'utf8'), /trust/)
   // Each process applies the changed settings at a different time.
-  while ((await ask(without('any', postgres.connectionString)).catch(() => undefined)) !== 'berth');
+  while ((await ask(without('any', postgres.connectionString)).catch(() => undefined)) !== 'berth') await delay(10)
 }

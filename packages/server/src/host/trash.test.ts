@@ -8,7 +8,7 @@ import { exists } from '@berth/runtime/files/exists.ts'
 import { findOwnProcesses } from './own-processes.ts'
 import { Trash } from './trash.ts'
 
-const manyFiles = 40_000
+const manyFiles = process.env.BERTH_DEEP === '1' ? 40_000 : 2_000
 
 async function makeFolder(context: TestContext) {
   const folder = await mkdtemp(join(tmpdir(), 'berth-trash-'))
@@ -23,7 +23,7 @@ function fill(folder: string, files: number): void {
   execFileSync('perl', ['-e', script, folder, String(files)])
 }
 
-test('a folder of 40,000 files is gone immediately, and nothing waits for its removal', {
+test('a folder of many files is gone immediately, and nothing waits for its removal', {
   timeout: 120_000,
 }, async (context) => {
   const { folder, trashFolder, session } = await makeFolder(context)
@@ -36,6 +36,7 @@ test('a folder of 40,000 files is gone immediately, and nothing waits for its re
   const start = performance.now()
   await trash.discard(session)
   const discarded = performance.now() - start
+  const toRemove = await readdir(trashFolder)
   let isEmptied = false
   const emptied = trash.emptied().then(() => {
     isEmptied = true
@@ -50,6 +51,7 @@ test('a folder of 40,000 files is gone immediately, and nothing waits for its re
   await emptied
   // On a busy machine everything takes longer, the removal too.
   const limit = Math.max(500, (performance.now() - start) / 2)
+  assert.equal(toRemove.length, 1)
   assert.ok(waits.length > 3, 'the removal takes longer than a few reads')
   assert.ok(discarded < limit, `to discard it took ${discarded} ms, of ${limit}`)
   assert.ok(Math.max(...waits) < limit, `another file was read in ${Math.max(...waits)} ms, of ${limit}`)
@@ -61,7 +63,7 @@ test('the trash of a stopped server is emptied by the next, whose start does not
 }, async (context) => {
   const { trashFolder, session } = await makeFolder(context)
   await mkdir(session)
-  fill(session, 10_000)
+  fill(session, manyFiles)
   const first = await Trash.open(trashFolder)
   await first.discard(session)
   await first.close()
@@ -72,7 +74,9 @@ test('the trash of a stopped server is emptied by the next, whose start does not
   const next = await Trash.open(trashFolder)
   const opened = performance.now() - start
   context.after(() => next.close())
+  const toRemove = await readdir(trashFolder)
 
+  assert.deepEqual(toRemove, left)
   assert.equal(left.length, 1)
   assert.deepEqual(stillAtWork, [])
   await next.emptied()

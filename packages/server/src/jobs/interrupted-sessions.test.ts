@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import { BerthError } from '@berth/contract/errors.ts'
 import { TestServer } from '../testing/server-test.ts'
@@ -38,7 +39,7 @@ test('a session that is starting is left to its creator', async () => {
   const isStarting = async () =>
     (await server.services.store.listUnfinished('test')).some(({ state }) => state === 'starting') &&
     server.host.starts.size > 0
-  while (!(await isStarting())) await new Promise(setImmediate)
+  while (!(await isStarting())) await delay(5)
 
   await server.reap()
 

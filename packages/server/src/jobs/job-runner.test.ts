@@ -139,7 +139,7 @@ test('of the jobs with one key one runs and one waits, and a job that is enqueue
   }
 
   await runners[0]?.enqueue(job, { number: 7 })
-  while (began.numbers.length === 0) await new Promise(setImmediate)
+  while (began.numbers.length === 0) await delay(5)
   for (const runner of [...runners, ...runners]) await runner.enqueue(job, { number: 7 })
   goOn.resolve()
   await ended.done

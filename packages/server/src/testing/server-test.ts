@@ -215,6 +215,11 @@ export class TestServer {
 
   /** Simulates a killed server: rows and machines remain. */
   async crash(): Promise<void> {
+    await this.#end()
+    this.#services = this.#createServices()
+  }
+
+  async #end(): Promise<void> {
     await this.#services.poolUpkeep.close()
     await this.#services.audit.stop()
     await this.#services.sharedProjectChanges.close()
@@ -227,7 +232,6 @@ export class TestServer {
     this.#app?.server.closeAllConnections()
     await this.#app?.close()
     await this.#services.sessionLocks?.close()
-    this.#services = this.#createServices()
   }
 
   /** The row of a session in any state. */
@@ -266,7 +270,7 @@ export class TestServer {
 
   async close(): Promise<void> {
     await this.#services.replays.close()
-    await this.crash()
+    await this.#end()
     await this.jobs.close()
     const isFirst = this.#parts.driverId === 'test'
     if (isFirst || !this.#parts.options.sharesMachines) await this.host.close()

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { lstat, mkdir, readdir, readFile, readlink, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import { linkMode, zip } from '@berth/runtime/testing/zip.ts'
 import { ServedApp } from '../../testing/served-app.ts'
 
@@ -228,7 +229,7 @@ test('packing ends when the caller disconnects', async () => {
   await answer.body?.getReader().read()
   leave.abort()
 
-  while ((await openFiles()).includes(join(folder, 'big'))) await new Promise((resolve) => setImmediate(resolve))
+  while ((await openFiles()).includes(join(folder, 'big'))) await delay(5)
 })
 
 async function openFiles(): Promise<readonly string[]> {

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { json } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import { newId } from '@berth/contract/common/ids.ts'
 import { systemClock } from '@berth/runtime/async/clock.ts'
 import type { V1Pod } from '@kubernetes/client-node'
@@ -161,7 +162,7 @@ test('while a pod ends slowly, the cluster is asked a few times and not at every
 
   const begin = performance.now()
   const isGone = cluster.deletePod(spec.id, plentyMilliseconds)
-  while (!api.requests.includes('DELETE pods')) await new Promise(setImmediate)
+  while (!api.requests.includes('DELETE pods')) await delay(5)
   for (let change = 0; change < 20; change++) {
     const hasRecentHeartbeat = nextChange()
     api.changePod(name)
@@ -183,7 +184,7 @@ test('the end of a pod is detected without the watch', async (context) => {
   await cluster.cache.close()
 
   const isGone = cluster.deletePod(spec.id, plentyMilliseconds)
-  while (!api.requests.includes('GET pods')) await new Promise(setImmediate)
+  while (!api.requests.includes('GET pods')) await delay(5)
   api.endPod(podName(spec.id))
 
   await isGone

@@ -17,6 +17,9 @@ import { createAppServices } from './create-app-services.ts'
 const server = await TestServer.open()
 const testbed = await LocalTestbed.open()
 const driver = await testbed.openDriverWithAgent()
+const startMachine = driver.start.bind(driver)
+// Less memory than others have, because two builds fill it.
+driver.start = (spec, signal) => startMachine({ ...spec, memory: '1GiB' }, signal)
 const { services } = server
 const apps = createAppServices({
   ...services,
@@ -41,7 +44,7 @@ const code = `
 import Kernel from '@onkernel/sdk'
 const app = new Kernel().app('demo')
 console.log('loading')
-app.action('hang', async (ctx) => { for (;;); })
+app.action('hang', async (ctx) => new Promise((done) => setTimeout(done, 60_000)))
 app.action('echo', async (ctx, payload) => { console.log('in', ctx.invocation_id); return { payload, word: process.env.WORD } })
 `
 type Files = Readonly<Record<string, string>>
@@ -107,72 +110,39 @@ test('a deployment is built, serves its app, and shares its installed dependenci
 
   const created = server.clock.now()
   const fields = { action_name: 'hang', server_id: 'test', status: 'queued' as const, created_at: created }
-  const deadline = new Date(created.getTime() + 2_000)
+  const deadline = new Date(created.getTime() + 1_000)
   const late = await new TestApps(server).running(project, stored.id, 'demo', { ...fields, deadline })
   await project.call('POST', '/browsers', { headless: true, invocation_id: late.id })
   await apps.invocationRunner.start(late, 'not')
 
   const { body: over } = await project.call<Invocation>('GET', `/invocations/${late.id}`)
-  assert.deepEqual([over.status, over.status_reason], ['failed', 'It did not end within 2 s.'])
+  assert.deepEqual([over.status, over.status_reason], ['failed', 'It did not end within 1 s.'])
   assert.deepEqual((await project.call('GET', '/browsers')).body, [])
 })
 
-const imports = "import Kernel from '@onkernel/sdk'\n"
-const requires = "const { Kernel } = require('@onkernel/sdk')\n"
-const registers = (app: string) => `new Kernel({ apiKey: 'x' }).app('${app}').action('act', async (ctx) => 1)\n`
-const modules: readonly (readonly [what: string, entrypoint: string, files: Files, apps: readonly string[]])[] = [
-  ['a script', 'index.cjs', { 'index.cjs': requires + registers('own') }, ['own']],
-  ['TypeScript in a package of scripts', 'index.ts', { 'index.ts': imports + registers('own') }, ['own']],
-  [
-    'a module that imports a script, which registers an app too',
-    'index.mjs',
-    { 'index.mjs': `import './other.cjs'\n${imports}${registers('own')}`, 'other.cjs': requires + registers('other') },
-    ['other', 'own'],
-  ],
-  [
-    'a module, without what only scripts need of the framework',
-    'index.mjs',
+test('a module that imports a script, which registers an app too, is deployed with both', async () => {
+  const project = await server.project()
+  const register = (app: string) => `new Kernel({ apiKey: 'x' }).app('${app}').action('act', async (ctx) => 1)\n`
+  const source = zip(
     {
-      'index.mjs': imports + registers('own'),
-      'node_modules/@onkernel/sdk/index.js': `throw new Error('it is loaded for nothing')`,
+      name: 'index.mjs',
+      content: `import './other.cjs'\nimport Kernel from '@onkernel/sdk'\n${register('own')}`,
     },
-    ['own'],
-  ],
-]
-for (const [what, entrypoint, members, expected] of modules) {
-  test(`${what} is deployed with the apps that it registers`, async () => {
-    const project = await server.project()
-    const all = new Map((await sdkIn('node_modules/@onkernel/sdk')).map(({ name, content }) => [name, content]))
-    for (const [name, content] of Object.entries(members)) all.set(name, Buffer.from(content))
+    { name: 'other.cjs', content: `const { Kernel } = require('@onkernel/sdk')\n${register('other')}` },
+    ...(await sdkIn('node_modules/@onkernel/sdk')),
+  )
 
-    const source = zip(...[...all].map(([name, content]) => ({ name, content })))
-    const { status, status_reason } = await deploy(project, source, entrypoint)
+  const { status, status_reason } = await deploy(project, source, 'index.mjs')
 
-    assert.equal(status, 'running', status_reason ?? 'no reason')
-    const { body } = await project.call<AppVersion[]>('GET', '/apps')
-    assert.deepEqual(body.map(({ app_name }) => app_name).toSorted(), expected)
-  })
-}
+  assert.equal(status, 'running', status_reason ?? 'no reason')
+  const { body } = await project.call<AppVersion[]>('GET', '/apps')
+  assert.deepEqual(body.map(({ app_name }) => app_name).toSorted(), ['other', 'own'])
+})
 
-const framework = "import Kernel from '@onkernel/sdk'\nconst app = new Kernel({ apiKey: 'x' }).app('demo')\n"
 const greedy = 'const all = []; for (;;) all.push(Buffer.alloc(64 * 1024 ** 2, 1))'
 const installing = { name: 'demo', version: '1.0.0', scripts: { preinstall: `node -e '${greedy}'` } }
 const failures: readonly (readonly [what: string, code: string, reason: RegExp, manifest?: object])[] = [
   ['throws', `throw new Error('no luck')`, /^no luck$/],
-  ['ends its process', 'process.exit(3)', /exit code 3/],
-  ['registers no app', 'console.log(1)', /registers no app/],
-  [
-    'registers too much',
-    `${framework}for (let n = 0; n < 2000; n += 1) app.action('a' + n, async (ctx) => n)`,
-    /more than 100 apps, or 1000 actions/,
-  ],
-  ['has an action without a name', `${framework}app.action('', async (ctx) => 1)`, /a name that is empty/],
-  [
-    'floods its output',
-    `for (;;) await new Promise((done) => process.stdout.write('x'.repeat(65536), done))`,
-    /more than 4 MiB/,
-  ],
-  ['throws behind a full pipe', `for (;;) (await import('node:fs')).writeSync(1, 'x'.repeat(65536))`, /^EAGAIN/],
   ['takes all memory', greedy, /^The build ran out of memory/],
   ['takes all memory while it is installed', '', /^The build ran out of memory/, installing],
 ]
@@ -182,7 +152,6 @@ for (const [what, entrypoint, reason, manifest] of failures) {
     const members = [
       { name: 'index.mjs', content: entrypoint },
       ...(manifest ? [{ name: 'package.json', content: JSON.stringify(manifest) }] : []),
-      ...(entrypoint.startsWith(framework) ? await sdkIn('node_modules/@onkernel/sdk') : []),
     ]
 
     const { status, status_reason } = await deploy(await server.project(), zip(...members), 'index.mjs')

@@ -382,7 +382,7 @@ test('days are removed when their retention is over', async () => {
 test('20 sessions send 5,000 events per second, and every event is stored', { timeout: 120_000 }, async () => {
   const owner = await server.project()
   const sessions = await Promise.all(Array.from({ length: 20 }, () => observed(owner)))
-  const events = 1_000
+  const events = 500
   const begin = performance.now()
   const text = 'x'.repeat(300)
 
@@ -395,6 +395,6 @@ test('20 sessions send 5,000 events per second, and every event is stored', { ti
 
   for (const session of sessions) await untilStored(session, events)
   const seconds = (performance.now() - begin) / 1_000
-  // Twice the normal duration, because the machine may be busy with other tests.
-  assert.ok(seconds < 60, `${seconds} s`)
+  // Many times the normal duration, because the machine may be busy with other tests.
+  assert.ok(seconds < 30, `${seconds} s`)
 })

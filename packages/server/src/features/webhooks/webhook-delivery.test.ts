@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { after, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import type { Webhook, WebhookDelivery, WebhookDeliveryDetails } from '@berth/contract/webhooks/webhook.ts'
 import { sql } from 'kysely'
@@ -350,7 +351,7 @@ test('an endless response is cut off, and its status counts', async () => {
 })
 
 async function delivered(isTrue: () => boolean): Promise<void> {
-  while (!isTrue()) await new Promise((resolve) => setImmediate(resolve))
+  while (!isTrue()) await delay(5)
 }
 
 test('a stop aborts deliveries in progress, which are repeated without counting the attempt', async () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { PassThrough } from 'node:stream'
 import { after, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { BrowserPool } from '@berth/contract/browser-pools/browser-pool.ts'
 import type { Browser } from '@berth/contract/browsers/browser.ts'
 import { newId, type PoolId, type SessionId } from '@berth/contract/common/ids.ts'
@@ -52,6 +53,7 @@ async function until<Value>(read: () => Promise<Value | undefined>): Promise<Val
     const value = await read()
     if (value !== undefined) return value
     assert.ok(performance.now() < deadline, 'it takes too long')
+    await delay(10)
   }
 }
 

@@ -18,6 +18,8 @@ interface Upload {
  * uploads, and accepts any key. These are added here.
  */
 export class S3Server {
+  /** A list of objects has at most this many in one response. */
+  maxListed = 1_000
   readonly #app: FastifyInstance
   readonly #uploads = new Map<string, Upload>()
   /** The paths of objects that exist, or that a write in progress will create. */
@@ -28,7 +30,9 @@ export class S3Server {
     this.#app.addHook('onRequest', async (request, reply) => {
       if (!request.headers.authorization?.includes(`Credential=${accessKeyId}/`))
         return refuse(reply, 403, 'AccessDenied')
-      if (request.method === 'GET' && 'uploads' in queryOf(request)) return this.#listUploads(request, reply)
+      const query = queryOf(request)
+      if (request.method === 'GET' && 'uploads' in query) return this.#listUploads(request, reply)
+      if ('list-type' in query) query['max-keys'] = String(this.maxListed)
       return undefined
     })
     // Nothing else runs between this hook and the write itself.

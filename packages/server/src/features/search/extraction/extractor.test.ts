@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Extraction } from './extracted.ts'
 import { defaultExtractorLimits, Extractor } from './extractor.ts'
 
-const extractor = new Extractor({ ...defaultExtractorLimits, milliseconds: 4_000, memoryMebibytes: 400 })
+const extractor = new Extractor({ ...defaultExtractorLimits, milliseconds: 2_000, memoryMebibytes: 250 })
 after(() => extractor.close())
 
 const { signal } = new AbortController()

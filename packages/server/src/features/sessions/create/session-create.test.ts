@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { after, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import { sql } from 'kysely'
 import { TestServer } from '../../../testing/server-test.ts'
@@ -92,7 +93,10 @@ test('a session can be deleted by its name while it starts', async () => {
   server.host.hangNextStart()
   const creating = project.call<ErrorAnswer>('POST', '/browsers', { name: 'doomed' })
   let deleted = await project.call('DELETE', '/browsers/doomed')
-  while (deleted.status === 404) deleted = await project.call('DELETE', '/browsers/doomed')
+  while (deleted.status === 404) {
+    await delay(5)
+    deleted = await project.call('DELETE', '/browsers/doomed')
+  }
 
   const created = await creating
 
@@ -114,13 +118,13 @@ test('a client that disconnects during its create leaves nothing behind', async 
   })
   leaving.on('error', () => {})
   leaving.end('')
-  while (server.host.starts.size === 0) await new Promise((resolve) => setImmediate(resolve))
+  while (server.host.starts.size === 0) await delay(5)
 
   leaving.destroy()
   while (
     (await server.database.selectFrom('sessions').select('id').where('state', '=', 'starting').execute()).length > 0
   ) {
-    await new Promise((resolve) => setImmediate(resolve))
+    await delay(5)
   }
 
   assert.deepEqual(await server.host.remains(), before)
@@ -233,6 +237,6 @@ async function eventually<Value>(look: () => Promise<Value | undefined>): Promis
   for (;;) {
     const found = await look()
     if (found !== undefined) return found
-    await new Promise((resolve) => setTimeout(resolve, 5))
+    await delay(5)
   }
 }

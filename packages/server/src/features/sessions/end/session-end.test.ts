@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import { type TestProject, TestServer } from '../../../testing/server-test.ts'
 
@@ -98,8 +99,7 @@ test('a session whose machine ends is deleted', async () => {
   const { session_id } = await project.session()
 
   server.host.agentOf(session_id as SessionId).kill()
-  while ((await project.call('GET', `/browsers/${session_id}`)).status !== 404)
-    await new Promise((resolve) => setImmediate(resolve))
+  while ((await project.call('GET', `/browsers/${session_id}`)).status !== 404) await delay(10)
 
   const { body } = await project.call('GET', `/browsers/${session_id}?include_deleted=true`)
   assert.ok(body.deleted_at)
@@ -199,7 +199,7 @@ async function until(isTrue: () => Promise<boolean>): Promise<void> {
   const deadline = performance.now() + 20_000
   while (!(await isTrue())) {
     assert.ok(performance.now() < deadline, 'it does not come true')
-    await new Promise(setImmediate)
+    await delay(10)
   }
 }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { after, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Browser } from '@berth/contract/browsers/browser.ts'
 import type { ProfileId, SessionId } from '@berth/contract/common/ids.ts'
 import type { Profile } from '@berth/contract/profiles/profile.ts'
@@ -185,7 +186,7 @@ test('a failed save keeps the previous state, leaves nothing and lets the sessio
   }
   const crashed = await using(project, 'kept')
   agentOf(crashed).kill()
-  while ((await project.call('GET', `/browsers/${crashed.session_id}`)).status !== 404) await turn()
+  while ((await project.call('GET', `/browsers/${crashed.session_id}`)).status !== 404) await delay(10)
 
   assert.equal(await download(project, 'kept'), 'the state before')
   assert.deepEqual(await blobs(), before)
@@ -272,7 +273,7 @@ test('a slow save delays no other session', async () => {
   server.clock.advance(60)
   const response = await asked.promise
   server.clock.advance(1)
-  while ((await project.call('GET', `/browsers/${quick.session_id}`)).status !== 404) await turn()
+  while ((await project.call('GET', `/browsers/${quick.session_id}`)).status !== 404) await delay(10)
   response.end('at last')
   await reaper.close()
 
@@ -395,7 +396,3 @@ test('the profiles of sessions that survive a server stop are saved at their end
 
   assert.equal(await download(project, 'outlived'), 'the state after')
 })
-
-function turn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve))
-}

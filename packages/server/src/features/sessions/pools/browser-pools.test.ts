@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { BrowserPool } from '@berth/contract/browser-pools/browser-pool.ts'
 import type { Browser } from '@berth/contract/browsers/browser.ts'
 import type { PoolId, SessionId } from '@berth/contract/common/ids.ts'
@@ -548,6 +549,6 @@ async function until(condition: () => Promise<boolean>): Promise<void> {
   const deadline = performance.now() + 30_000
   while (!(await condition())) {
     assert.ok(performance.now() < deadline, 'it did not happen within 30 s')
-    await new Promise((resolve) => setImmediate(resolve))
+    await delay(10)
   }
 }

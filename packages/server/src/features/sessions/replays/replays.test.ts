@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { PassThrough } from 'node:stream'
 import { after, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { BrowserReplay } from '@berth/contract/replays/replay.ts'
 import type { Blobs } from '../../../blobs/blobs.ts'
 import { FolderBlobs } from '../../../blobs/folder-blobs.ts'
@@ -89,6 +90,7 @@ async function ended(list: Recorded['list']): Promise<BrowserReplay> {
   for (;;) {
     const [replay] = await list()
     if (replay?.finished_at) return replay
+    await delay(10)
   }
 }
 
@@ -98,7 +100,7 @@ async function stored({ replay_id }: BrowserReplay): Promise<void> {
     .selectFrom('replay_parts')
     .select('blob')
     .where('replay_id', '=', replay_id as never)
-  while (!(await parts.executeTakeFirst()));
+  while (!(await parts.executeTakeFirst())) await delay(10)
 }
 
 test('a recording is started, listed, stopped twice, and read in whole and in part, also after the session', async () => {

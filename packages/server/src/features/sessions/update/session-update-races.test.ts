@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Browser } from '@berth/contract/browsers/browser.ts'
 import type { SessionId } from '@berth/contract/common/ids.ts'
 import { KeyedQueue } from '@berth/runtime/async/keyed-queue.ts'
@@ -200,7 +201,7 @@ test('a session that is unknown, deleted, starting or another project’s is not
   await project.call('DELETE', `/browsers/${gone.session_id}`)
   server.host.hangNextStart()
   const starting = project.call('POST', '/browsers', { headless: true, name: 'starting' })
-  while (server.host.starts.size === 0) await new Promise(setImmediate)
+  while (server.host.starts.size === 0) await delay(5)
 
   for (const [caller, idOrName] of [
     [project, 'nobody'],
