@@ -5,15 +5,26 @@ import { retry } from '@berth/runtime/async/retry.ts'
 import { containerNames } from '@berth/server/drivers/kubernetes/machine-pod.ts'
 import type Kernel from '@onkernel/sdk'
 import type { BrowserCreateResponse } from '@onkernel/sdk/resources/browsers'
+import type { TelemetryStreamResponse } from '@onkernel/sdk/resources/browsers/telemetry'
 import { chromium, type Page } from 'playwright-core'
+import { rounds } from '../../e2e/fault/testing/deep.ts'
+import { until } from '../../e2e/fault/testing/until.ts'
+import { CdpClient } from '../../e2e/testing/cdp.ts'
 import { SessionLoad } from './session-load.ts'
 import { noInstall, TestInstallation } from './test-installation.ts'
+import { noGateway, noProxies } from './test-proxies.ts'
 
 const patience = { firstPauseMilliseconds: 100, longestPauseMilliseconds: 1_000, patienceMilliseconds: 60_000 }
 
 /** Repeats an assertion until it holds. */
 function eventually(check: () => Promise<void>): Promise<void> {
   return retry(check, patience)
+}
+
+/** The same WebSocket at another address of berth. */
+function at(baseUrl: string, webSocket: string): string {
+  const { pathname, search } = new URL(webSocket)
+  return `${baseUrl.replace(/^http/, 'ws')}${pathname}${search}`
 }
 
 /** Runs a function on the first page of the session, with a new connection. */
@@ -26,6 +37,32 @@ async function onPage(address: string, act: (page: Page) => Promise<void>): Prom
   }
 }
 
+/** What a stream of telemetry has brought. */
+class Events {
+  readonly #types = new Set<string>()
+  #end: unknown
+
+  constructor(stream: AsyncIterable<TelemetryStreamResponse>) {
+    void this.#read(stream)
+  }
+
+  has(type: string): boolean {
+    if (this.#end) throw this.#end
+    return this.#types.has(type)
+  }
+
+  async #read(stream: AsyncIterable<TelemetryStreamResponse>): Promise<void> {
+    try {
+      for await (const { event } of stream) this.#types.add(event.type)
+      this.#end = new Error('the stream ended')
+    } catch (error) {
+      this.#end = error
+    }
+  }
+}
+
+const needsProxies = { skip: noProxies ?? false }
+
 describe('the chart in a cluster', { skip: noInstall ?? false }, async () => {
   if (noInstall !== undefined) return
   const berth = await TestInstallation.open()
@@ -36,15 +73,17 @@ describe('the chart in a cluster', { skip: noInstall ?? false }, async () => {
   it('is installed by helm, which waits until it is ready', async () => {
     await berth.install()
 
-    client = await berth.client()
+    client = await berth.client(berth.proxies?.ingressUrl ?? (await berth.serviceUrl()))
 
     assert.deepEqual((await client.browsers.list()).items, [])
   })
 
   it('serves a session through its Service, with a browser that clients control', async () => {
-    const session = await client.browsers.create({ headless: true })
+    const serviceUrl = await berth.serviceUrl()
+    const inCluster = await berth.client(serviceUrl)
+    const session = await inCluster.browsers.create({ headless: true, timeout_seconds: 900 })
 
-    await onPage(session.cdp_ws_url, async (page) => {
+    await onPage(at(serviceUrl, session.cdp_ws_url), async (page) => {
       await page.setContent('<h1>in a pod</h1>')
       assert.equal(await page.textContent('h1'), 'in a pod')
     })
@@ -52,29 +91,79 @@ describe('the chart in a cluster', { skip: noInstall ?? false }, async () => {
     kept = session
   })
 
-  it('keeps its sessions and their pages while an update replaces the servers', async () => {
-    await berth.replaceServers()
+  it('serves sessions through its Ingress with TLS, and names the address of the Ingress', needsProxies, async () => {
+    const { ingressUrl = '' } = berth.proxies ?? {}
 
-    await eventually(() =>
-      onPage(kept.cdp_ws_url, async (page) => assert.equal(await page.textContent('h1'), 'in a pod')),
-    )
+    const session = await client.browsers.create({ headless: true })
+
+    assert.equal(new URL(session.cdp_ws_url).origin, ingressUrl.replace('https', 'wss'))
+    assert.equal(new URL(session.base_url ?? '').origin, ingressUrl)
+    await onPage(session.cdp_ws_url, async (page) => assert.equal(await page.evaluate('6 * 7'), 42))
+    await client.browsers.deleteByID(session.session_id)
+  })
+
+  it('serves sessions through its HTTPRoute with TLS', { skip: noGateway ?? false }, async () => {
+    const { gatewayUrl = '' } = berth.proxies ?? {}
+    const { browsers } = await berth.client(gatewayUrl)
+
+    const session = await browsers.create({ headless: true })
+
+    const address = at(gatewayUrl, session.cdp_ws_url)
+    await onPage(address, async (page) => assert.equal(await page.evaluate('6 * 7'), 42))
+    await browsers.deleteByID(session.session_id)
   })
 
   it('loses no session and fails no repeated request while an update replaces the servers under load', {
     timeout: 300_000,
   }, async () => {
     const sessions = await Promise.all([1, 2].map(() => client.browsers.create({ headless: true })))
-    const load = new SessionLoad(client, sessions)
-    await load.begin()
+    const serviceUrl = await berth.serviceUrl()
+    const [first, second] = sessions as [BrowserCreateResponse, BrowserCreateResponse]
+    const atService = { ...first, cdp_ws_url: at(serviceUrl, first.cdp_ws_url) }
+    const loads = [new SessionLoad(await berth.client(serviceUrl), [atService]), new SessionLoad(client, [second])]
+    await Promise.all(loads.map((load) => load.begin()))
 
     await berth.replaceServers()
-    const { connections, requests, failures } = await load.end()
+    const results = await Promise.all(loads.map((load) => load.end()))
 
-    assert.deepEqual(failures, [])
-    // Each client had to connect again, and each did so at the same URL.
-    assert.ok(connections > sessions.length, `${connections} connections`)
-    assert.ok(requests > 0)
+    for (const { connections, requests, failures } of results) {
+      assert.deepEqual(failures, [])
+      // Each client had to connect again, and each did so at the same URL.
+      assert.ok(connections > 1, `${connections} connections`)
+      assert.ok(requests > 0)
+    }
+    // A session that nobody used meanwhile has its page, too.
+    await eventually(() =>
+      onPage(kept.cdp_ws_url, async (page) => assert.equal(await page.textContent('h1'), 'in a pod')),
+    )
     for (const { session_id } of sessions) await client.browsers.deleteByID(session_id)
+  })
+
+  it('lets connections through its Ingress and its HTTPRoute be quiet for long', needsProxies, async () => {
+    // Longer than the usual 60 s of proxies in the long form, and longer than a keep-alive of berth in the short one.
+    const seconds = rounds({ short: 20, deep: 90 })
+    const telemetry = { enabled: true, browser: { control: { enabled: true } } }
+    const session = await client.browsers.create({ headless: true, timeout_seconds: 300, telemetry })
+    const id = session.session_id
+
+    await Promise.all(
+      (berth.proxies?.urls ?? []).map(async (url) => {
+        const { browsers } = await berth.client(url)
+        const cdp = await CdpClient.open(at(url, session.cdp_ws_url))
+        const events = new Events(await browsers.telemetry.stream(id))
+
+        // A request that is answered after this time, while nothing is sent on the others.
+        const sleep = { command: 'sleep', args: [`${seconds}`], timeout_sec: 2 * seconds }
+        const { exit_code } = await browsers.process.exec(id, sleep, { timeout: 2_000 * seconds, maxRetries: 0 })
+
+        assert.equal(exit_code, 0, url)
+        assert.ok(await cdp.send('Browser.getVersion'), url)
+        await browsers.computer.moveMouse(id, { x: 5, y: 5 })
+        await until(`a move in the events at ${url}`, () => events.has('api_call'), { limitSeconds: 10 })
+        cdp.socket.terminate()
+      }),
+    )
+    await client.browsers.deleteByID(id)
   })
 
   it('runs machines with its seccomp profile, and no process of a pod as root', async () => {

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { promisify } from 'node:util'
 import { exists } from '@berth/runtime/files/exists.ts'
+import { defaultConnectionLimits } from '@berth/server/ingress/connection-limits.ts'
 
 const run = promisify(execFile)
 const checkout = join(import.meta.dirname, '../..')
@@ -78,6 +79,30 @@ describe('the chart', { skip: noHelm ?? false }, () => {
     assert.match(deployment, /replicas: 3\n/)
     assert.match(deployment, /rollingUpdate: { maxUnavailable: 0, maxSurge: 1 }/)
     assert.match(deployment, /BERTH_SERVER_ADDRESS, value: "http:\/\/\$\(POD_IP\):8080"/)
+  })
+
+  it('uses the address of an Ingress with TLS as its public address, unless another is set', async () => {
+    const ingress = 'existingSecret=berth,ingress.enabled=true,ingress.host=berth.example.com'
+    const publicUrl = async (...flags: readonly string[]) =>
+      /BERTH_PUBLIC_URL, value: "(.+)"/.exec(await render('--set', ingress, ...flags))?.[1]
+
+    assert.equal(await publicUrl(), undefined)
+    assert.equal(await publicUrl('--set', 'ingress.tlsSecretName=tls'), 'https://berth.example.com')
+    const flags = ['--set', 'ingress.tlsSecretName=tls,publicUrl=https://public.example.com']
+    assert.equal(await publicUrl(...flags), 'https://public.example.com')
+  })
+
+  it('lets a proxy, through which all clients connect, have as many connections as all clients together', async () => {
+    const gateway = 'existingSecret=berth,gateway.enabled=true,gateway.name=public,gateway.host=berth.example.com'
+    const limits = async (...flags: readonly string[]) =>
+      [...(await render(...flags)).matchAll(/BERTH_MAX_CONNECTIONS_PER_ADDRESS, value: "(\d+)"/g)].map(
+        ([, limit]) => limit,
+      )
+
+    assert.deepEqual(await limits('--set', 'existingSecret=berth'), [])
+    assert.deepEqual(await limits('--set', gateway), [`${defaultConnectionLimits.total}`])
+    assert.deepEqual(await limits('--set', `${gateway},server.env.BERTH_MAX_CONNECTIONS=20000`), ['20000'])
+    assert.deepEqual(await limits('--set', `${gateway},server.env.BERTH_MAX_CONNECTIONS_PER_ADDRESS=7`), ['7'])
   })
 
   it('scales by the metrics of the example for prometheus-adapter', async () => {

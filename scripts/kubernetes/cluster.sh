@@ -4,14 +4,14 @@ set -euo pipefail
 
 usage() {
   cat <<'USAGE'
-Usage, as root on Debian: scripts/kubernetes/cluster.sh [--image ARCHIVE]... COMMAND...
+Usage, as root on Debian: scripts/kubernetes/cluster.sh [--traefik] [--image ARCHIVE]... COMMAND...
 
 The command runs in the namespaces of the node, where it reaches the pods: its network is the cluster's alone. It sees the
 files of this host, KUBECONFIG is set, and kubectl and helm are in PATH. Pods reach what listens at 10.200.0.1. The cluster
 leaves nothing on this host.
 
 The programs of the node are in BERTH_KUBERNETES_CACHE (default: ~/.cache/kube-1.37.2). If they are missing they are built
-from Go modules first, for about 15 minutes.
+from Go modules first, for about 15 minutes. With --traefik, Traefik is one of them: tests of the chart's Ingress need it.
 USAGE
 }
 
@@ -19,6 +19,7 @@ here=$(dirname -- "$(readlink -f -- "$0")")
 cache=${BERTH_KUBERNETES_CACHE:-$HOME/.cache/kube-1.37.2}
 packages=(containernetworking-plugins iptables ipset iproute2 openssl)
 images=()
+extras=()
 groups=()
 node=
 work=
@@ -108,6 +109,10 @@ while [ $# -gt 0 ]; do
       images+=("$(readlink -f -- "${2:?--image takes an archive}")")
       shift 2
       ;;
+    --traefik)
+      extras=(traefik)
+      shift
+      ;;
     -h | --help)
       usage
       exit
@@ -119,7 +124,7 @@ done
 [ $# -gt 0 ] || fail 'which command shall run in it?'
 [ "$(id -u)" = 0 ] || fail 'needs root, for the namespaces of a node'
 install_packages
-"$here/build-programs.sh" "$cache"
+"$here/build-programs.sh" "$cache" "${extras[@]}"
 work=$(mktemp -d /var/tmp/berth-cluster-XXXXXX)
 trap take_down EXIT
 make_groups

@@ -8,6 +8,7 @@ import { S3Server } from '@berth/server/testing/services/s3-server.ts'
 import { TestPostgres } from '@berth/server/testing/test-postgres.ts'
 import { AppsV1Api, CoreV1Api, KubeConfig } from '@kubernetes/client-node'
 import Kernel from '@onkernel/sdk'
+import { noGateway, noProxies, TestProxies } from './test-proxies.ts'
 
 const run = promisify(execFile)
 const checkout = join(import.meta.dirname, '../..')
@@ -27,13 +28,18 @@ export const noInstall =
     ? undefined
     : 'needs a cluster with both images, and BERTH_TEST_KUBERNETES_HOST: an address of this host that pods reach'
 
-/** The chart in a namespace of its own, installed by helm, with the addresses of a PostgreSQL and a bucket. */
+/**
+ * The chart in a namespace of its own, installed by helm, with the addresses of a PostgreSQL and a bucket. Where there are
+ * proxies, its public URL is that of its Ingress.
+ */
 export class TestInstallation implements AsyncDisposable {
   readonly namespace: string
   readonly core: CoreV1Api
   readonly apps: AppsV1Api
   readonly #stack = new AsyncDisposableStack()
   #values: readonly string[] = []
+  #proxies: TestProxies | undefined
+  #key: string | undefined
 
   private constructor(config: KubeConfig) {
     this.namespace = `berth-install-${randomBytes(3).toString('hex')}`
@@ -76,6 +82,8 @@ export class TestInstallation implements AsyncDisposable {
       AWS_SECRET_ACCESS_KEY: env.AWS_SECRET_ACCESS_KEY ?? '',
     }
     await this.core.createNamespacedSecret({ namespace, body: { metadata: { name: secretName }, stringData } })
+    this.#proxies = noProxies === undefined ? await TestProxies.open(namespace) : undefined
+    if (this.#proxies) this.#stack.use(this.#proxies)
     const values = {
       'images.server': images.server,
       'images.machine': images.machine,
@@ -85,9 +93,11 @@ export class TestInstallation implements AsyncDisposable {
       'server.resources.requests.cpu': '10m',
       'machines.cpuRequest': '10m',
       'machines.reserve': 'headless=1',
+      ...this.#proxies?.values,
     }
     const texts = Object.entries(values).flatMap(([name, value]) => ['--set-string', `${name}=${value}`])
-    this.#values = [...texts, '--set', 'server.replicas=2,server.drainSeconds=5']
+    const routes = `ingress.enabled=${noProxies === undefined},gateway.enabled=${noGateway === undefined}`
+    this.#values = [...texts, '--set', `server.replicas=2,server.drainSeconds=5,${routes}`]
   }
 
   /** Resolves when helm reports that everything is ready. */
@@ -96,6 +106,7 @@ export class TestInstallation implements AsyncDisposable {
     await this.#helm('install', 'berth', chart, ...flags).catch(async (cause: Error) => {
       throw new Error(`helm did not install the chart; the server says:\n${await this.#log()}`, { cause })
     })
+    await this.#proxies?.ready()
   }
 
   /** Like an update: an old server stops when a new one is ready. Resolves when all old servers are gone. */
@@ -110,8 +121,13 @@ export class TestInstallation implements AsyncDisposable {
     await this.#helm('uninstall', 'berth', '--wait', '--timeout', '2m')
   }
 
-  /** The API key in the log of the first start. */
-  async firstKey(): Promise<string> {
+  /** A client of the API at an address, with the API key in the log of the first start. */
+  async client(baseURL: string): Promise<Kernel> {
+    this.#key ??= await this.#firstKey()
+    return new Kernel({ apiKey: this.#key, baseURL })
+  }
+
+  async #firstKey(): Promise<string> {
     const log = await this.#log()
     const ready = log.split('\n').filter((line) => line.startsWith('{"event":"ready"'))
     const [key] = ready.flatMap((line) => JSON.parse(line).api_key ?? [])
@@ -131,12 +147,16 @@ export class TestInstallation implements AsyncDisposable {
     return (await Promise.all(logs)).join('\n')
   }
 
-  /** Uses the address of the Service, like clients in the cluster. */
-  async client(): Promise<Kernel> {
+  /** The address of the Service, for clients in the cluster. */
+  async serviceUrl(): Promise<string> {
     const { namespace } = this
     const { spec } = await this.core.readNamespacedService({ namespace, name: 'berth' })
-    const baseURL = `http://${spec?.clusterIP}:${spec?.ports?.[0]?.port}`
-    return new Kernel({ apiKey: await this.firstKey(), baseURL })
+    return `http://${spec?.clusterIP}:${spec?.ports?.[0]?.port}`
+  }
+
+  /** Absent if there is no proxy here. */
+  get proxies(): TestProxies | undefined {
+    return this.#proxies
   }
 
   /** Names of the machine pods. */
@@ -170,9 +190,12 @@ export class TestInstallation implements AsyncDisposable {
 
   /** Everything in the namespace except what existed before the install. */
   async remains(): Promise<readonly string[]> {
-    const kinds = 'all,configmaps,secrets,serviceaccounts,roles,rolebindings,networkpolicies,pdb,pvc,hpa,leases'
+    const rights = 'serviceaccounts,roles,rolebindings,networkpolicies'
+    const routes = noGateway === undefined ? 'ingresses,httproutes' : 'ingresses'
+    const kinds = `all,configmaps,secrets,${rights},${routes},pdb,pvc,hpa,leases`
     const { stdout } = await this.#kubectl('get', kinds, '--output', 'name')
-    const ours = ['configmap/kube-root-ca.crt', 'serviceaccount/default', `secret/${secretName}`]
+    const given = [`secret/${secretName}`, ...(this.#proxies?.created ?? [])]
+    const ours = ['configmap/kube-root-ca.crt', 'serviceaccount/default', ...given]
     return stdout.split('\n').filter((name) => name !== '' && !ours.includes(name))
   }
 

@@ -14,6 +14,14 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 
+{{- define "berth.publicUrl" -}}
+{{- if .Values.publicUrl }}
+{{- .Values.publicUrl }}
+{{- else if and .Values.ingress.enabled .Values.ingress.tlsSecretName }}
+{{- printf "https://%s" .Values.ingress.host }}
+{{- end }}
+{{- end }}
+
 {{- define "berth.copiesSeccompProfile" -}}
 {{- if eq .Values.machines.seccompProfile "berth" }}true{{ end }}
 {{- end }}

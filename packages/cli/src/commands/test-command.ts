@@ -23,6 +23,8 @@ export function addTestCommand(program: Command): void {
     .option('--kubernetes', 'run the tests that need a cluster, in the one of KUBECONFIG or in a temporary one')
     .option('--docker', 'build the image for one host, and run the tests of compose.yaml with Docker')
     .action(async (parts: string[], { deep, clients, docker, kubernetes, servers }: TestOptions) => {
+      // Test files run in processes of their own and read this variable.
+      if (deep) process.env.BERTH_DEEP = '1'
       if (docker) {
         process.exitCode = await testInContainer(parts)
         return
@@ -35,8 +37,6 @@ export function addTestCommand(program: Command): void {
         if (!(await testClients(parts))) process.exitCode = 1
         return
       }
-      // Test files run in processes of their own and read this variable.
-      if (deep) process.env.BERTH_DEEP = '1'
       if (servers !== undefined) process.env.BERTH_TEST_SERVERS = serverCount(servers)
       const hasPassed = await test(parts)
       if (!hasPassed) process.exitCode = 1

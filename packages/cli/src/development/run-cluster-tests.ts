@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { StartError } from '@berth/server/start-error.ts'
 import { checkoutFolder, durationText, printLine } from '../output.ts'
 import { runProgram } from './run-program.ts'
+import { findTestFiles } from './run-tests.ts'
 
 const imageVariable = 'BERTH_TEST_KUBERNETES_IMAGE'
 /** The chart is tested if this is set too; cluster.sh sets the address by which pods reach this host. */
@@ -18,6 +19,8 @@ const clusterTests = [
 ]
 /** These kill processes of machines, which takes a node on this host. */
 const ownClusterTests = ['extensions', 'profiles', 'replays', 'telemetry'].map((name) => `e2e/${name}.test.ts`)
+/** Tests the Ingress too if there is Traefik. */
+const chartTest = 'scripts/kubernetes/chart-install.browser.test.ts'
 /** Built by scripts/kubernetes/build-programs.sh. */
 const nodePrograms = [
   ...['kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kube-proxy', 'kubelet', 'kubectl'],
@@ -30,7 +33,8 @@ const nodePrograms = [
  */
 export async function testInCluster(parts: readonly string[]): Promise<number> {
   const standard = process.env.KUBECONFIG === undefined ? [...clusterTests, ...ownClusterTests] : clusterTests
-  const tests = ['test', ...(parts.length > 0 ? parts : standard)]
+  const chosen = parts.length > 0 ? parts : standard
+  const tests = ['test', ...chosen]
   const berth = join(checkoutFolder, 'berth')
   if (process.env.KUBECONFIG !== undefined) {
     const image = process.env[imageVariable]
@@ -59,7 +63,8 @@ export async function testInCluster(parts: readonly string[]): Promise<number> {
   const archive = (name: string) => ['--image', join(checkoutFolder, `dist/images/berth-${name}.tar`)]
   const cluster = join(checkoutFolder, 'scripts/kubernetes/cluster.sh')
   process.env[serverImageVariable] = 'localhost/berth-server:dev'
-  const args = [...archive('machine'), ...archive('server'), berth, ...tests]
+  const traefik = (await findTestFiles(chosen)).includes(chartTest) ? ['--traefik'] : []
+  const args = [...traefik, ...archive('machine'), ...archive('server'), berth, ...tests]
   const result = await runProgram(cluster, args, { variables: withImage('localhost/berth-machine:dev') })
   printLine(`images, cluster and tests took ${durationText(performance.now() - start)}`)
   return result
