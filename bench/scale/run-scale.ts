@@ -8,6 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs, promisify } from 'node:util'
 import { CoreV1Api, KubeConfig } from '@kubernetes/client-node'
 import { Berth } from '../../e2e/testing/berth.ts'
+import { SharedBerths } from '../../e2e/testing/shared-berths.ts'
 import { Figures } from '../figures.ts'
 import { ApiServerLoad } from './api-server-load.ts'
 import { startFakeNodes } from './fake-nodes.ts'
@@ -24,6 +25,8 @@ const run = promisify(execFile)
 const namespace = 'berth-scale'
 // Limited by a node's processors.
 const podsPerNode = 200
+/** With four connections each, far from the 20,000 files that a process may usually open. */
+const sessionsPerProcess = 3_500
 const mebibyte = 1024 ** 2
 const { values } = parseArgs({
   options: {
@@ -31,9 +34,10 @@ const { values } = parseArgs({
     rate: { type: 'string', default: '20' },
     reserve: { type: 'string', default: '0' },
     'reserve-rate': { type: 'string', default: '100' },
+    servers: { type: 'string', default: '1' },
   },
 })
-const [sessions, reserve] = [Number(values.sessions), Number(values.reserve)]
+const [sessions, reserve, servers] = [Number(values.sessions), Number(values.reserve), Number(values.servers)]
 const figures = new Figures()
 const connections = new Agent({ keepAlive: true, maxSockets: 500 })
 
@@ -44,26 +48,13 @@ await using stack = new AsyncDisposableStack()
 await api.createNamespace({ body: { metadata: { name: namespace } } })
 stack.defer(async () => void (await api.deleteNamespace({ name: namespace })))
 stack.use(await startFakeNodes(Math.ceil((sessions * 1.5) / podsPerNode)))
-stack.use(await startFakePods())
-const berth = stack.use(
-  await Berth.start({
-    environment: {
-      // A test's server gets only the environment variables named here.
-      KUBECONFIG: process.env.KUBECONFIG ?? '',
-      BERTH_DRIVER: 'kubernetes',
-      BERTH_KUBERNETES_NAMESPACE: namespace,
-      BERTH_KUBERNETES_IMAGE: 'localhost/fake:1',
-      BERTH_RESERVE: reserve > 0 ? `headless=${reserve}` : 'off',
-      BERTH_STANDBY: 'off',
-      BERTH_RATE_LIMIT: '0',
-      BERTH_MAX_SESSIONS: String(sessions * 2),
-    },
-  }),
-)
+for (let count = 0; count < sessions; count += sessionsPerProcess) stack.use(await startFakePods())
+const berths = await startServers()
+let turn = 0
 const load = new ApiServerLoad(config)
 const watch = stack.use(await WatchLag.open(config, namespace))
-const idle = await memoryOf(berth.pid)
-say(`the server takes ${idle} MiB without sessions`)
+const idle = await memoryOfServers()
+say(`${servers} servers take ${idle} MiB without sessions`)
 
 // Prints the measurements even if a later step fails.
 stack.defer(print)
@@ -73,9 +64,9 @@ if (reserve > 0) {
   await fillReserve()
   created.push(...(await createAll(reserve, Number(values['reserve-rate']), 'creates from the reserve')))
 }
-const full = await memoryOf(berth.pid)
-figures.add('berth', 'memory of the server', 'MiB', [full])
-figures.add('berth', 'memory of the server for a session', 'MiB', [(full - idle) / created.length])
+const full = await memoryOfServers()
+figures.add('berth', `memory of ${servers} servers`, 'MiB', [full])
+figures.add('berth', 'memory of a server for a session', 'MiB', [(full - idle) / created.length])
 say(`${created.length} sessions, ${full} MiB`)
 await readAll(created)
 await idleLoad()
@@ -88,12 +79,16 @@ async function fillReserve(): Promise<void> {
   const before = await startPhase()
   const begin = performance.now()
   for (let ready = 0; ready < reserve; await delay(1_000)) {
-    const metrics = await (await berth.request('/metrics')).text()
-    ready = Number(/^berth_reserve_machines\{.*"headless"\} (\d+)$/m.exec(metrics)?.[1])
+    ready = sum(await Promise.all(berths.map(readReserve)))
     if (performance.now() - begin > reserve * 1_000) throw new Error(`the reserve has ${ready} machines`)
   }
   say(`${reserve} machines of the reserve after ${((performance.now() - begin) / 1_000).toFixed(0)} s`)
   await endPhase('starts of the reserve', before, reserve)
+}
+
+async function readReserve(berth: Berth): Promise<number> {
+  const metrics = await (await berth.request('/metrics')).text()
+  return Number(/^berth_reserve_machines\{.*"headless"\} (\d+)$/m.exec(metrics)?.[1])
 }
 
 /** Creates sessions at the given rate, whether or not earlier creates have been answered. */
@@ -141,10 +136,10 @@ async function readAll(ids: readonly string[]): Promise<void> {
 /** The cost of unused sessions. */
 async function idleLoad(): Promise<void> {
   const seconds = 20
-  const [before, usedBefore] = [await load.read(), await cpuSecondsOf(berth.pid)]
+  const [before, usedBefore] = [await load.read(), await cpuSecondsOfServers()]
   await delay(seconds * 1_000)
-  const used = ((await cpuSecondsOf(berth.pid)) - usedBefore) / seconds
-  figures.add('berth', 'processor of the server, a second with all sessions idle', 'ms of CPU', [used * 1_000])
+  const used = ((await cpuSecondsOfServers()) - usedBefore) / seconds
+  figures.add('berth', 'processor of all servers, a second with all sessions idle', 'ms of CPU', [used * 1_000])
   const after = await load.read()
   figures.add('the API server', 'requests, with all sessions idle', 'requests/s', [
     (after.requests - before.requests) / seconds,
@@ -236,7 +231,9 @@ async function podCount(): Promise<number> {
   return (await api.listNamespacedPod({ namespace, limit: 2 })).items.length
 }
 
+/** Sends each request to another server. */
 async function call(method: string, path: string, body?: object): Promise<Record<string, unknown>> {
+  const berth = berths[turn++ % servers] as Berth
   const headers = { authorization: `Bearer ${berth.apiKey}`, ...(body && { 'content-type': 'application/json' }) }
   const request = httpRequest(`${berth.url}${path}`, { method, headers, agent: connections })
   request.end(body && JSON.stringify(body))
@@ -274,6 +271,35 @@ async function endPhase(what: string, before: Awaited<ReturnType<typeof startPha
   }
   figures.notes.push(`${what}: the processors of this host were busy to ${time.percentSince(before.time).toFixed(0)} %`)
   for (const note of figures.notes.splice(0)) say(note)
+}
+
+async function startServers(): Promise<readonly Berth[]> {
+  const environment = {
+    // A test's server gets only the environment variables named here.
+    KUBECONFIG: process.env.KUBECONFIG ?? '',
+    BERTH_DRIVER: 'kubernetes',
+    BERTH_KUBERNETES_NAMESPACE: namespace,
+    BERTH_KUBERNETES_IMAGE: 'localhost/fake:1',
+    BERTH_RESERVE: reserve > 0 ? `headless=${reserve / servers}` : 'off',
+    BERTH_STANDBY: 'off',
+    BERTH_RATE_LIMIT: '0',
+    BERTH_MAX_SESSIONS: String(sessions * 2),
+  }
+  if (servers === 1) return [stack.use(await Berth.startOne({ environment }))]
+  const shared = stack.use(await SharedBerths.open(Berth.startOne))
+  return Array.fromAsync({ length: servers }, () => shared.start({ environment }))
+}
+
+async function memoryOfServers(): Promise<number> {
+  return sum(await Promise.all(berths.map(({ pid }) => memoryOf(pid))))
+}
+
+async function cpuSecondsOfServers(): Promise<number> {
+  return sum(await Promise.all(berths.map(({ pid }) => cpuSecondsOf(pid))))
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0)
 }
 
 async function memoryOf(pid: number): Promise<number> {

@@ -6,8 +6,8 @@ import { CoreV1Api, KubeConfig, makeInformer, type V1Pod, type V1Secret } from '
 import { createFakePodPrograms } from './fake-pod-programs.ts'
 
 /*
- * Everything that listens in the pods of kwok's nodes, in one process: `node packages/server/src/testing/machines/fake-pods.ts NAMESPACE`. Their
- * addresses are routed to this host. Each connection gets the identity of the machine whose pod has the address, from the
+ * Everything that listens in the pods of kwok's nodes: `node packages/server/src/testing/machines/fake-pods.ts NAMESPACE`.
+ * Several such processes share the connections. The addresses of the pods are routed to this host. Each connection gets the identity of the machine whose pod has the address, from the
  * pod's own Secret, so that servers speak to them as to real ones.
  */
 
@@ -47,7 +47,7 @@ const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => 
   if (!pod) return void socket.destroy()
   serve(socket, pod)
 })
-server.listen({ host: '0.0.0.0', port: podPorts.servers, backlog: 4_096 })
+server.listen({ host: '0.0.0.0', port: podPorts.servers, backlog: 4_096, reusePort: true })
 await once(server, 'listening')
 process.stdout.write('ready\n')
 
