@@ -3,15 +3,15 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { chromium, type Frame, type Page } from 'playwright-core'
+import type { Frame, Page } from 'playwright-core'
 import { WebSocket } from 'ws'
 import { Berth } from './testing/berth.ts'
+import { launchDesktopBrowser } from './testing/browsers/desktop-browser.ts'
 import { becomesTrue, hasValue, isConnected, startWatchedSession, waitsForPicture } from './testing/live-view.ts'
 
 const berth = await Berth.borrow()
 const client = await berth.client()
-const args = process.getuid?.() === 0 ? ['--no-sandbox'] : []
-const browser = await chromium.launch({ executablePath: '/usr/lib/chromium/chromium', args })
+const browser = await launchDesktopBrowser()
 after(async () => {
   await browser.close()
   await berth[Symbol.asyncDispose]()
