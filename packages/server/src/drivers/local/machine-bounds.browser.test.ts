@@ -114,7 +114,7 @@ test('machines share the processor evenly, whatever number of threads they have'
   if (!(await findBounds(await findHierarchies())).includes('share of the processor'))
     return context.skip('no control group for it')
   const busy = (processes: number) =>
-    `my @pids = map { my $p = fork; if (!$p) { 1 while 1 } $p } 1 .. ${processes}; sleep 3; $t = 0;
+    `my @pids = map { my $p = fork; if (!$p) { 1 while 1 } $p } 1 .. ${processes}; sleep 1; $t = 0;
      for (@pids) { open F, "/proc/$_/stat"; @s = split / /, <F>; $t += $s[13] } kill 9, @pids; print $t`
   const modest = await driver.start(machineSpec(), never)
 
