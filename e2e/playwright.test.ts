@@ -5,14 +5,14 @@ import { until } from './fault/testing/until.ts'
 import { Berth, createRouted } from './testing/berth.ts'
 import { CdpClient } from './testing/cdp.ts'
 import { createCheckedFetch } from './testing/checked-fetch.ts'
-import { startPages } from './testing/pages.ts'
+import { endlessScript, startPages } from './testing/pages.ts'
 
 const pages = await startPages()
 pages.serve(
   '/state',
   '<!doctype html><title>State</title><script>window.counter = 7; console.log("from the page")</script>',
 )
-pages.serve('/stuck', '<!doctype html><title>Stuck</title><script>setTimeout(() => { for (;;); }, 0)</script>')
+pages.serve('/stuck', `<!doctype html><title>Stuck</title><script>setTimeout(() => { ${endlessScript} }, 0)</script>`)
 pages.serve(
   '/never',
   (_request, response) => void response.writeHead(200, { 'content-type': 'text/html' }).write('<title>Never'),
@@ -146,7 +146,9 @@ test('code that leaves nothing behind reuses its process', async () => {
 test('a hanging tab in front leaves most of a short time limit to the code', async () => {
   const { session_id: id } = await client.browsers.create({ headless: true })
   const { playwright } = client.browsers
-  await playwright.execute(id, { code: `await page.evaluate(() => void setTimeout(() => { for (;;); }, 0))` })
+  await playwright.execute(id, {
+    code: `await page.goto('${pages.url}'); await page.evaluate("setTimeout(() => { ${endlessScript} }, 0)")`,
+  })
 
   const outcome = await playwright.execute(id, {
     code: `await page.setContent('<title>Well</title>'); return page.title()`,
@@ -186,7 +188,7 @@ test('code of an executor cannot close the browser, and its connections are rest
 test('an endless loop ends at its time limit and blocks no other call', async () => {
   const cdp = await CdpClient.open(session.cdp_ws_url)
   await run('return 1', { executor: 'other' })
-  const loop = run('console.log("begun"); while (true);', { timeout_sec: 8 })
+  const loop = run('console.log("begun"); while (true);', { timeout_sec: 4 })
   const other = await run('const opened = await context.newPage(); await opened.close(); return page.url()', {
     executor: 'other',
   })
@@ -197,7 +199,7 @@ test('an endless loop ends at its time limit and blocks no other call', async ()
   assert.equal(await Promise.race([loop, 'still running']), 'still running')
   const ended = await loop
   assert.equal(ended.success, false)
-  assert.equal(ended.error, 'Execution timed out after 8000ms')
+  assert.equal(ended.error, 'Execution timed out after 4000ms')
   assert.equal(ended.stdout, 'begun\n')
   assert.equal((await run('return "alive"')).result, 'alive')
   await cdp.close()

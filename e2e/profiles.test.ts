@@ -7,7 +7,7 @@ import { FaultTestbed } from './fault/testing/fault-testbed.ts'
 import { until } from './fault/testing/until.ts'
 import { messagingExtension, zipOf } from './testing/browsers/extension-files.ts'
 import { CdpClient } from './testing/cdp.ts'
-import { startPages } from './testing/pages.ts'
+import { endlessScript, startPages } from './testing/pages.ts'
 import { browserProcess } from './testing/processes.ts'
 
 const pages = await startPages()
@@ -223,10 +223,7 @@ test('a profile downloads as a tar archive without locks, caches and data of the
 test('a session that ends by its timeout is saved, and a page in an endless loop does not delay the next one', async () => {
   const client = await berth.client()
   await client.profiles.create({ name: 'idle' })
-  // The loop waits for answers, because it would take a processor otherwise.
-  const loop = `for (;;) { const ask = new XMLHttpRequest(); ask.open('GET', '/never', false); ask.send() }`
-  pages.serve('/busy', `<!doctype html><title>busy</title><script>${loop}</script>`)
-  pages.serve('/never', () => {})
+  pages.serve('/busy', `<!doctype html><title>busy</title><script>${endlessScript}</script>`)
   const first = await client.browsers.create({
     chrome_policy,
     headless: true,
