@@ -208,9 +208,10 @@ for (const [what, body] of [
   ['no body', undefined],
   ['null', 'null'],
   ['{}', '{}'],
-  ['unknown fields', '{"colour":"red"}'],
-  ['tags named constructor', '{"tags":{"constructor":"x"},"headless":true}'],
-  ['a name given twice', '{"name":"first","name":"second","headless":true}'],
+  [
+    'unknown fields, a tag named constructor, and a name given twice',
+    '{"colour":"red","tags":{"constructor":"x"},"name":"first","name":"second","headless":true}',
+  ],
 ] as const) {
   test(`a create with ${what} creates a session`, async () => {
     const response = await post(body)
