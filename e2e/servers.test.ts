@@ -60,7 +60,7 @@ test('a session is available through both servers, and is deleted through either
 let session: Awaited<ReturnType<typeof one.browsers.create>>
 
 test('Playwright, BiDi and raw CDP work at the common address, whichever server gets a connection', async () => {
-  session = await both.browsers.create({ headless: true })
+  session = await both.browsers.create({ headless: true, timeout_seconds: 300 })
 
   for (const _server of [1, 2]) {
     const browser = await chromium.connectOverCDP(session.cdp_ws_url)
