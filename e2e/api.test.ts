@@ -99,7 +99,7 @@ test('of ten simultaneous creates with one name exactly one wins (case 27)', asy
 
 test('the official client walks through the pages of deleted sessions (case 28)', async () => {
   const made: string[] = []
-  for (let index = 0; index < 7; index++) {
+  for (let index = 0; index < 4; index++) {
     const { session_id } = await client.browsers.create({ headless: true, tags: { walk: 'yes' } })
     await client.browsers.deleteByID(session_id)
     made.push(session_id)
@@ -111,7 +111,7 @@ test('the official client walks through the pages of deleted sessions (case 28)'
     walked.map(({ session_id }) => session_id),
     made.toReversed(),
   )
-  const page = await berth.request('/browsers?status=deleted&tags[walk]=yes&limit=3&offset=6')
+  const page = await berth.request('/browsers?status=deleted&tags[walk]=yes&limit=3&offset=3')
   assert.equal(page.headers.get('x-has-more'), 'false')
   assert.equal(page.headers.get('x-next-offset'), '0')
   assert.equal(((await page.json()) as unknown[]).length, 1)
@@ -208,9 +208,10 @@ for (const [what, body] of [
   ['no body', undefined],
   ['null', 'null'],
   ['{}', '{}'],
-  ['unknown fields', '{"colour":"red"}'],
-  ['tags named constructor', '{"tags":{"constructor":"x"},"headless":true}'],
-  ['a name given twice', '{"name":"first","name":"second","headless":true}'],
+  [
+    'unknown fields, a tag named constructor, and a name given twice',
+    '{"colour":"red","tags":{"constructor":"x"},"name":"first","name":"second","headless":true}',
+  ],
 ] as const) {
   test(`a create with ${what} creates a session`, async () => {
     const response = await post(body)

@@ -21,9 +21,17 @@ const berth = await Berth.borrow()
 const client = await berth.client()
 after(() => berth[Symbol.asyncDispose]())
 
-async function withSession(
-  use: (session: { session_id: string; cdp_ws_url: string; base_url?: string }) => Promise<void>,
-): Promise<void> {
+type Use = (session: { session_id: string; cdp_ws_url: string; base_url?: string }) => Promise<void>
+
+let shared: Awaited<ReturnType<typeof client.browsers.create>> | undefined
+
+/** For tests that only connect. The session ends with the berth. */
+async function withSharedSession(use: Use): Promise<void> {
+  shared ??= await client.browsers.create({ headless: true, timeout_seconds: 300 })
+  await use(shared)
+}
+
+async function withSession(use: Use): Promise<void> {
   const session = await client.browsers.create({ headless: true, timeout_seconds: 300 })
   try {
     await use(session)
@@ -55,10 +63,22 @@ test('the browser can send more than 100 MiB, and a message that it refuses only
     })
   }))
 
+test('Playwright and Puppeteer connect with the HTTP form of the address', () =>
+  withSharedSession(async ({ cdp_ws_url }) => {
+    const browser = await chromium.connectOverCDP(cdp_ws_url.replace(/^ws/, 'http'))
+    assert.equal(browser.contexts()[0]?.pages().length, 1)
+    await browser.close()
+    const version = await fetch(cdp_ws_url.replace(/^ws/, 'http').replace('/cdp?', '/json/version?'))
+    const { webSocketDebuggerUrl } = (await version.json()) as { webSocketDebuggerUrl: string }
+    const other = await puppeteer.connect({ browserWSEndpoint: webSocketDebuggerUrl })
+    assert.equal((await other.pages()).length, 1)
+    await other.disconnect()
+  }))
+
 const ownNameOnly = oneServerOnly('several have BERTH_PUBLIC_URL, which all addresses begin with')
 for (const host of ['127.0.0.1', 'localhost', 'browsers.test']) {
   test(`discovery and handshake work for the host name ${host} (case 2)`, host === '127.0.0.1' ? {} : ownNameOnly, () =>
-    withSession(async ({ cdp_ws_url }) => {
+    withSharedSession(async ({ cdp_ws_url }) => {
       const address = new URL(cdp_ws_url)
       const authority = `${host}:${address.port}`
       for (const root of [address.pathname.replace(/\/cdp$/, ''), address.pathname, '']) {
@@ -92,21 +112,9 @@ for (const host of ['127.0.0.1', 'localhost', 'browsers.test']) {
   )
 }
 
-test('Playwright and Puppeteer connect with the HTTP form of the address', () =>
-  withSession(async ({ cdp_ws_url }) => {
-    const browser = await chromium.connectOverCDP(cdp_ws_url.replace(/^ws/, 'http'))
-    assert.equal(browser.contexts()[0]?.pages().length, 1)
-    await browser.close()
-    const version = await fetch(cdp_ws_url.replace(/^ws/, 'http').replace('/cdp?', '/json/version?'))
-    const { webSocketDebuggerUrl } = (await version.json()) as { webSocketDebuggerUrl: string }
-    const other = await puppeteer.connect({ browserWSEndpoint: webSocketDebuggerUrl })
-    assert.equal((await other.pages()).length, 1)
-    await other.disconnect()
-  }))
-
 test('clients of one session do not affect each other (case 3)', () =>
   withSession(async ({ cdp_ws_url, session_id }) => {
-    const count = 500
+    const count = rounds({ short: 200, deep: 500 })
     const raw = await CdpClient.open(cdp_ws_url)
     const rawPage = await raw.openPage()
     const playwright = await chromium.connectOverCDP(cdp_ws_url)
@@ -150,7 +158,7 @@ test('clients of one session do not affect each other (case 3)', () =>
 
 test('a client that stops reading delays nobody and misses nothing (case 4)', () =>
   withSession(async ({ cdp_ws_url }) => {
-    const count = 3_000
+    const count = 2_400
     const before = await memoryMiB(await serviceProcesses(berth.pid))
     const slow = await CdpClient.open(cdp_ws_url)
     const page = await slow.openPage()
@@ -195,7 +203,7 @@ test('a client that stops reading delays nobody and misses nothing (case 4)', ()
   }))
 
 test('Browser.close of a raw client is answered and only closes its connection', () =>
-  withSession(async ({ cdp_ws_url }) => {
+  withSharedSession(async ({ cdp_ws_url }) => {
     const [first, second] = [await CdpClient.open(cdp_ws_url), await CdpClient.open(cdp_ws_url)]
 
     const closed = once(first.socket, 'close')
@@ -208,7 +216,7 @@ test('Browser.close of a raw client is answered and only closes its connection',
   }))
 
 test('a page has a websocket of its own', () =>
-  withSession(async ({ cdp_ws_url }) => {
+  withSharedSession(async ({ cdp_ws_url }) => {
     const list = await fetch(cdp_ws_url.replace(/^ws/, 'http').replace('/cdp?', '/json/list?'))
     const [target] = (await list.json()) as { webSocketDebuggerUrl: string }[]
     const page = await CdpClient.open(target?.webSocketDebuggerUrl ?? '')

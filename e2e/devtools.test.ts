@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { chromium } from 'playwright-core'
 import { Berth } from './testing/berth.ts'
+import { launchDesktopBrowser } from './testing/browsers/desktop-browser.ts'
 
 const berth = await Berth.borrow()
 const client = await berth.client()
@@ -45,8 +46,7 @@ test('DevTools is served below the session, only with its token, as a page witho
 test('a browser opens DevTools and sees the page of the session', async () => {
   const session = await chromium.connectOverCDP(cdp_ws_url)
   await session.contexts()[0]?.pages()[0]?.setContent('<h1>Seen from outside</h1>')
-  const args = process.getuid?.() === 0 ? ['--no-sandbox'] : []
-  const browser = await chromium.launch({ executablePath: '/usr/lib/chromium/chromium', args })
+  const browser = await launchDesktopBrowser()
   try {
     const page = await browser.newPage()
 

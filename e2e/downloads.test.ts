@@ -3,6 +3,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { after, test } from 'node:test'
 import { toFile } from '@onkernel/sdk'
 import { type Browser, chromium, type Page } from 'playwright-core'
+import { until } from './fault/testing/until.ts'
 import { Berth } from './testing/berth.ts'
 import { hostMachinesOnly } from './testing/cluster-environment.ts'
 import { startPages } from './testing/pages.ts'
@@ -116,7 +117,7 @@ test('a file of 60 MiB is uploaded to a session, and a page uploads it from ther
     let most = before
     const watching = setInterval(async () => {
       most = Math.max(most, await memoryMiB(processes))
-    }, 50)
+    }, 150)
 
     await fs.upload(id, { files: [{ file: await toFile(large, 'up.bin'), dest_path: '/tmp/up.bin' }] })
     clearInterval(watching)
@@ -127,7 +128,7 @@ test('a file of 60 MiB is uploaded to a session, and a page uploads it from ther
     const { nodeId } = await cdp.send('DOM.querySelector', { nodeId: root.nodeId, selector: '#a' })
     await cdp.send('DOM.setFileInputFiles', { nodeId, files: ['/tmp/up.bin'] })
     await send('#a')
-    const small = randomBytes(40 * mebibyte)
+    const small = randomBytes(10 * mebibyte)
     await page.setInputFiles('#b', { name: 'x.bin', mimeType: 'application/octet-stream', buffer: small })
     await send('#b')
     assert.deepEqual(hashes, [sha256(large), sha256(small)])
@@ -152,8 +153,8 @@ test('downloads of pages are listed, and kept after the session if requested', a
   const expected = sha256(files.get('/file-1') as Buffer)
   // Without a client, because some (such as Playwright) set a folder of their own.
   await client.browsers.update(id, { start_url: `${pages.url}/file-1` } as never)
-  let names = await list()
-  while (names.length === 0) names = await list()
+  const isListed = async () => ((await list()).length > 0 ? list() : undefined)
+  const names = await until('the download', isListed, { limitSeconds: 60 })
   assert.deepEqual(
     names.map(({ name, size_bytes }) => [name, size_bytes]),
     [['file.bin', 8 * mebibyte]],

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { after, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Browser, chromium, type Page } from 'playwright-core'
-import { rounds } from './fault/testing/deep.ts'
+import { isDeep, rounds } from './fault/testing/deep.ts'
 import { until } from './fault/testing/until.ts'
 import { Berth } from './testing/berth.ts'
 import { messagingExtension, packCrx, zipOf } from './testing/browsers/extension-files.ts'
@@ -89,8 +89,10 @@ test('the official client manages extensions, and fetches them from the store', 
   assert.deepEqual(Buffer.from(await fetched.arrayBuffer()), zip)
 })
 
-for (const kind of [{ headless: false }, { headless: true }, { headless: true, stealth: true }]) {
-  const words = `${kind.stealth ? 'stealthy ' : ''}${kind.headless ? 'headless' : 'headful'}`
+/** A stealthy headless browser is a headful one without a display. */
+const stealthKind = { headless: true, stealth: true }
+for (const kind of [{ headless: false }, { headless: true }, ...(isDeep ? [stealthKind] : [])]) {
+  const words = `${'stealth' in kind ? 'stealthy ' : ''}${kind.headless ? 'headless' : 'headful'}`
 
   test(`in a ${words} session, extensions work from the first page on, when added later, and after a crash`, async () => {
     const name = `one-${words.replace(' ', '-')}`

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { type CDPSession, chromium, type Page } from 'playwright-core'
+import type { CDPSession, Page } from 'playwright-core'
 import { Berth } from './testing/berth.ts'
+import { launchDesktopBrowser } from './testing/browsers/desktop-browser.ts'
 import {
   hasNoted,
   hasValue,
@@ -14,8 +15,7 @@ import {
 
 const berth = await Berth.borrow()
 const client = await berth.client()
-const args = process.getuid?.() === 0 ? ['--no-sandbox'] : []
-const browser = await chromium.launch({ executablePath: '/usr/lib/chromium/chromium', args })
+const browser = await launchDesktopBrowser()
 after(async () => {
   await browser.close()
   await berth[Symbol.asyncDispose]()

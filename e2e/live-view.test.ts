@@ -1,17 +1,24 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { after, test } from 'node:test'
+import { after, before, describe, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { chromium, type Frame, type Page } from 'playwright-core'
+import type { Frame, Page } from 'playwright-core'
 import { WebSocket } from 'ws'
 import { Berth } from './testing/berth.ts'
-import { becomesTrue, hasValue, isConnected, startWatchedSession, waitsForPicture } from './testing/live-view.ts'
+import { launchDesktopBrowser } from './testing/browsers/desktop-browser.ts'
+import {
+  becomesTrue,
+  hasValue,
+  isConnected,
+  startWatchedSession,
+  type WatchedSession,
+  waitsForPicture,
+} from './testing/live-view.ts'
 
 const berth = await Berth.borrow()
 const client = await berth.client()
-const args = process.getuid?.() === 0 ? ['--no-sandbox'] : []
-const browser = await chromium.launch({ executablePath: '/usr/lib/chromium/chromium', args })
+const browser = await launchDesktopBrowser()
 after(async () => {
   await browser.close()
   await berth[Symbol.asyncDispose]()
@@ -101,40 +108,22 @@ test('a framed viewer survives reloads and a network outage, and ends with its s
 for (const headless of [false, true]) {
   const kind = headless ? 'headless' : 'headful'
 
-  test(`a viewer of a ${kind} session types text of any kind in order, and shares the clipboard`, async () => {
-    const { url, remote, id, disconnect } = await startWatchedSession(berth, headless)
-    const context = await browser.newContext({ viewport: { width: 900, height: 700 } })
-    await context.grantPermissions(['clipboard-read', 'clipboard-write'])
-    const page = await context.newPage()
-    try {
-      await page.goto(url)
-      await waitsForPicture(page)
+  describe(`a live view of a ${kind} session`, () => {
+    let session: WatchedSession
+    before(async () => {
+      session = await startWatchedSession(berth, headless)
+    })
+    after(async () => {
+      await client.browsers.deleteByID(session.id)
+      await session.disconnect()
+    })
 
-      await clickField(page)
-      await page.keyboard.type('one Ä ')
-      await page.keyboard.insertText('日本語😀') // Like an input method.
-      await page.keyboard.press('Enter')
-      await page.keyboard.type('x')
-      await page.evaluate("navigator.clipboard.writeText(' from outside €')")
-      await page.keyboard.press('Control+v')
-      await hasValue(remote, 'one Ä 日本語😀\nx from outside €')
-
-      await page.keyboard.press('Control+a')
-      await page.keyboard.press('Control+c')
-      await becomesTrue(page, "navigator.clipboard.readText().then((text) => text.startsWith('one Ä 日本語😀'))")
-    } finally {
-      await context.close()
-      await client.browsers.deleteByID(id)
-      await disconnect()
-    }
-  })
-
-  test(`a read-only viewer of a ${kind} session cannot send input, even without the page`, async () => {
-    const { url, readOnlyUrl, remote, id, disconnect } = await startWatchedSession(berth, headless)
-    const events = () => remote.evaluate('events.length')
-    // The read-only address cannot be converted to the full one.
-    const addresses = [`${url}&readOnly=true`, readOnlyUrl.replace('readOnly=true', 'readOnly=false')]
-    try {
+    // Before text is typed: the field is empty.
+    test('a read-only viewer cannot send input, even without the page', async () => {
+      const { url, readOnlyUrl, remote } = session
+      const events = () => remote.evaluate('events.length')
+      // The read-only address cannot be converted to the full one.
+      const addresses = [`${url}&readOnly=true`, readOnlyUrl.replace('readOnly=true', 'readOnly=false')]
       for (const address of addresses) {
         const page = await browser.newPage({ viewport: { width: 900, height: 700 } })
         await page.goto(address)
@@ -151,23 +140,76 @@ for (const headless of [false, true]) {
         await page.close()
       }
       assert.equal((await fetch(readOnlyUrl.replace('/live?', '/json/version?'))).status, 401)
-    } finally {
-      await client.browsers.deleteByID(id)
-      await disconnect()
-    }
+    })
+
+    test('a viewer types text of any kind in order, and shares the clipboard', async () => {
+      const { url, remote } = session
+      const context = await browser.newContext({ viewport: { width: 900, height: 700 } })
+      await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+      const page = await context.newPage()
+      try {
+        await page.goto(url)
+        await waitsForPicture(page)
+
+        await clickField(page)
+        await page.keyboard.type('one Ä ')
+        await page.keyboard.insertText('日本語😀') // Like an input method.
+        await page.keyboard.press('Enter')
+        await page.keyboard.type('x')
+        await page.evaluate("navigator.clipboard.writeText(' from outside €')")
+        await page.keyboard.press('Control+v')
+        await hasValue(remote, 'one Ä 日本語😀\nx from outside €')
+
+        await page.keyboard.press('Control+a')
+        await page.keyboard.press('Control+c')
+        await becomesTrue(page, "navigator.clipboard.readText().then((text) => text.startsWith('one Ä 日本語😀'))")
+      } finally {
+        await context.close()
+      }
+    })
   })
 }
 
-test('the size changes during a live view only with force, and the viewer follows', async () => {
-  const { url, id, disconnect } = await startWatchedSession(berth, false)
-  const page = await browser.newPage()
-  const resize = (force: boolean) =>
-    berth.request(`/browsers/${id}`, {
-      method: 'PATCH',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ viewport: { width: 800, height: 600, force } }),
-    })
-  try {
+describe('with a display', () => {
+  let session: WatchedSession
+  before(async () => {
+    session = await startWatchedSession(berth, false)
+  })
+  after(async () => {
+    await client.browsers.deleteByID(session.id)
+    await session.disconnect()
+  })
+
+  test('the maximum number of viewers can watch at once, and one more is refused', async () => {
+    const { url } = session
+    const open = () =>
+      new Promise<number>((resolve) => {
+        const socket = new WebSocket(url.replace('http', 'ws'))
+        sockets.push(socket)
+        socket.once('open', () => resolve(101))
+        socket.once('unexpected-response', (_request, response) => resolve(response.statusCode ?? 0))
+        socket.on('error', () => {})
+      })
+    const sockets: WebSocket[] = []
+    try {
+      const opened: number[] = []
+      for (let count = 0; count < 17; count++) opened.push(await open())
+
+      assert.deepEqual(opened, [...Array(16).fill(101), 429])
+    } finally {
+      for (const socket of sockets) socket.terminate()
+    }
+  })
+
+  test('the size changes during a live view only with force, and the viewer follows', async () => {
+    const { url, id } = session
+    const page = await browser.newPage()
+    const resize = (force: boolean) =>
+      berth.request(`/browsers/${id}`, {
+        method: 'PATCH',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ viewport: { width: 800, height: 600, force } }),
+      })
     await page.goto(url)
     await becomesTrue(page, isConnected)
 
@@ -182,33 +224,7 @@ test('the size changes during a live view only with force, and the viewer follow
     await page.close()
     assert.equal((await fetch(`${url}&readOnly=perhaps`)).status, 400)
     assert.equal((await fetch(url.replace(/jwt=.*/, ''))).status, 401)
-  } finally {
-    await client.browsers.deleteByID(id)
-    await disconnect()
-  }
-})
-
-test('the maximum number of viewers can watch at once, and one more is refused', async () => {
-  const { url, id, disconnect } = await startWatchedSession(berth, false)
-  const open = () =>
-    new Promise<number>((resolve) => {
-      const socket = new WebSocket(url.replace('http', 'ws'))
-      sockets.push(socket)
-      socket.once('open', () => resolve(101))
-      socket.once('unexpected-response', (_request, response) => resolve(response.statusCode ?? 0))
-      socket.on('error', () => {})
-    })
-  const sockets: WebSocket[] = []
-  try {
-    const opened: number[] = []
-    for (let count = 0; count < 17; count++) opened.push(await open())
-
-    assert.deepEqual(opened, [...Array(16).fill(101), 429])
-  } finally {
-    for (const socket of sockets) socket.terminate()
-    await client.browsers.deleteByID(id)
-    await disconnect()
-  }
+  })
 })
 
 test('telemetry reports viewers of a headful session', async () => {

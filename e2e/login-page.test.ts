@@ -1,6 +1,6 @@
 import { after, test } from 'node:test'
-import { chromium } from 'playwright-core'
 import { Berth } from './testing/berth.ts'
+import { launchDesktopBrowser } from './testing/browsers/desktop-browser.ts'
 import { desktop, fits, passesAxe, phone, take } from './testing/dashboard.ts'
 import { hostName } from './testing/pages.ts'
 
@@ -67,8 +67,7 @@ const isDeep = process.env.BERTH_DEEP === '1'
 test('the hosted page is accessible and fits a phone in every state', async () => {
   const client = await berth.client()
   const { id } = await client.auth.connections.create({ domain: hostName, profile_name: 'eve' })
-  const args = process.getuid?.() === 0 ? ['--no-sandbox'] : []
-  const browser = await chromium.launch({ executablePath: '/usr/lib/chromium/chromium', args })
+  const browser = await launchDesktopBrowser()
   try {
     const page = await browser.newPage()
     let told: object = {}

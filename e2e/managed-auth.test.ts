@@ -6,10 +6,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import pg from 'pg'
-import { chromium } from 'playwright-core'
 import { HostView } from './fault/testing/holdings.ts'
 import { until } from './fault/testing/until.ts'
 import { Berth, oneServerOnly } from './testing/berth.ts'
+import { launchDesktopBrowser } from './testing/browsers/desktop-browser.ts'
 import { CdpClient } from './testing/cdp.ts'
 import { hostName, startPages } from './testing/pages.ts'
 
@@ -196,8 +196,7 @@ test('a person without a key logs in on the hosted page, whose address works onc
     save_credentials: false,
   })
   const { hosted_url: url } = await connections.login(connection.id)
-  const args = process.getuid?.() === 0 ? ['--no-sandbox'] : []
-  const browser = await chromium.launch({ executablePath: '/usr/lib/chromium/chromium', args })
+  const browser = await launchDesktopBrowser()
   try {
     const context = await browser.newContext({ viewport: { width: 360, height: 740 }, colorScheme: 'dark' })
     const page = await context.newPage()

@@ -114,30 +114,34 @@ test('a broken proxy is an error, and never leads to a direct connection', async
   const canaryVisits = () => pages.requests.filter((path) => path.startsWith('/canary')).length
   const errors: Record<string, readonly (string | undefined)[]> = {}
   const statuses: Record<string, string | undefined> = {}
-  const visit = async (kind: keyof typeof broken) => {
-    const proxy = await client.proxies.create({
-      type: 'custom',
-      protocol: 'http',
-      config: { host: '127.0.0.1', port: broken[kind].port },
-    })
-    const checked = client.proxies.check(proxy.id as string)
+  const createBroken = async (kind: keyof typeof broken) => {
+    const config = { host: '127.0.0.1', port: broken[kind].port }
+    return (await client.proxies.create({ type: 'custom', protocol: 'http', config })).id as string
+  }
+  const visitWith = async (kinds: readonly (keyof typeof broken)[]) => {
+    const proxyIds = await Promise.all(kinds.map(createBroken))
     const session = await client.browsers.create({
       headless: true,
       timeout_seconds: 300,
-      proxy_id: proxy.id as string,
+      proxy_id: proxyIds[0] as string,
       start_url: `${pages.url}/canary`,
     })
     const browser = await chromium.connectOverCDP(session.cdp_ws_url)
     const context = browser.contexts()[0]
     const open = async () => (await context?.newPage()) as Page
     const start = context?.pages()[0] as Page
-    errors[kind] = await Promise.all([
-      errorOf(start, `${pages.url}/canary`),
-      errorOf(start, 'https://canary.test/canary'),
-      open().then((page) => echoBySocket(page, `ws://host.berth.internal:${pages.port}/canary`)),
-    ])
-    statuses[kind] = (await checked).status
-    assert.equal(canaryVisits(), 0)
+    for (const [index, kind] of kinds.entries()) {
+      const proxyId = proxyIds[index] as string
+      if (index > 0) await update(session.session_id, { proxy_id: proxyId })
+      const checked = client.proxies.check(proxyId)
+      errors[kind] = await Promise.all([
+        errorOf(start, `${pages.url}/canary`),
+        errorOf(start, 'https://canary.test/canary'),
+        open().then((page) => echoBySocket(page, `ws://host.berth.internal:${pages.port}/canary`)),
+      ])
+      statuses[kind] = (await checked).status
+      assert.equal(canaryVisits(), 0)
+    }
 
     await update(session.session_id, { proxy_id: '' })
     const page = await open()
@@ -147,12 +151,7 @@ test('a broken proxy is an error, and never leads to a direct connection', async
     await client.browsers.deleteByID(session.session_id)
   }
 
-  await Promise.all([
-    visit('silent'),
-    (async () => {
-      for (const kind of ['closed', 'failing', 'asking'] as const) await visit(kind)
-    })(),
-  ])
+  await Promise.all([visitWith(['silent']), visitWith(['closed', 'failing', 'asking'])])
 
   assert.deepEqual(errors, {
     closed: ['ERR_HTTP_RESPONSE_CODE_FAILURE', 'ERR_CONNECTION_RESET', 'closed 1006'],

@@ -116,12 +116,23 @@ const requests: Readonly<Record<string, Request>> = {
     network: { private_hosts: ['10.0.0.0/8'] },
   } as Request,
   'a headful session of another size': { start_url: pages.url, viewport: { width: 1203, height: 807 } },
+  'a stealth session with policies and a profile': {
+    headless: true,
+    stealth: true,
+    start_url: pages.url,
+    viewport: { width: 1203, height: 807 },
+    chrome_policy: { BookmarkBarEnabled: true, DefaultGeolocationSetting: 2 },
+    profile: { name: 'observed' },
+  },
+}
+
+/** Each takes the start of three machines. */
+const deepRequests: Readonly<Record<string, Request>> = {
   'a headful session without a tab strip': { start_url: pages.url, kiosk_mode: true },
   'a stealth session with policies': {
     headless: true,
     stealth: true,
     start_url: pages.url,
-    viewport: { width: 1203, height: 807 },
     chrome_policy: { BookmarkBarEnabled: true, DefaultGeolocationSetting: 2 },
   },
   'a stealth session with a profile': {
@@ -143,7 +154,7 @@ before(async () => {
   await client.browsers.deleteByID(session_id)
 })
 
-for (const [what, request] of Object.entries(requests)) {
+for (const [what, request] of Object.entries({ ...requests, ...(isDeep && deepRequests) })) {
   test(`${what} from the reserve looks the same as one that started cold`, { timeout: 120_000 }, async () => {
     const kind = kindOf(request ?? {})
     await untilReady(kind)

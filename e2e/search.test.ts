@@ -6,7 +6,7 @@ import { APIError } from '@onkernel/sdk'
 import { chromium } from 'playwright-core'
 import { until } from './fault/testing/until.ts'
 import { Berth } from './testing/berth.ts'
-import { hostName, startPages } from './testing/pages.ts'
+import { endlessScript, hostName, startPages } from './testing/pages.ts'
 import { startSearxng } from './testing/servers/searxng.ts'
 
 interface Content {
@@ -73,7 +73,7 @@ pages.serve(
   app(`root.attachShadow({ mode: 'open' }).innerHTML = '<main><h1>In a shadow</h1><p>' + text + '</p></main>'`),
 )
 pages.serve('/dialog', app(`alert(1); root.innerHTML = '<main><h1>After a dialog</h1><p>' + text + '</p></main>'`))
-pages.serve('/endless', app('for (;;);'))
+pages.serve('/endless', app(endlessScript))
 pages.serve('/silent', () => {})
 pages.serve('/image', (_request, response) => response.writeHead(200, { 'content-type': 'image/png' }).end('png'))
 pages.serve('/deep', `<!doctype html><title>Deep</title>${'<div>'.repeat(150_000)}text`)

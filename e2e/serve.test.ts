@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -126,6 +126,7 @@ test('a used port, a used folder, an unusable folder and a missing database prin
   await writeFile(file, '')
 
   const busyPort = await serveAndFail(['--port', String(port), '--data-dir', join(folder.path, 'a')])
+  await mkdir(join(folder.path, 'b'))
   await using _running = await Berth.start({ dataFolder: join(folder.path, 'b') })
   const busyFolder = await serveAndFail(['--port', '0', '--data-dir', join(folder.path, 'b')])
   const noFolder = await serveAndFail(['--port', '0', '--data-dir', join(file, 'below')])

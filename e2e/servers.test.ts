@@ -56,8 +56,11 @@ test('a session is available through both servers, and is deleted through either
   await assert.rejects(one.browsers.deleteByID(session.session_id), { status: 404 })
 })
 
+/** Used by the tests up to the one of its own address, which deletes it. */
+let session: Awaited<ReturnType<typeof one.browsers.create>>
+
 test('Playwright, BiDi and raw CDP work at the common address, whichever server gets a connection', async () => {
-  const session = await both.browsers.create({ headless: true })
+  session = await both.browsers.create({ headless: true, timeout_seconds: 300 })
 
   for (const _server of [1, 2]) {
     const browser = await chromium.connectOverCDP(session.cdp_ws_url)
@@ -78,12 +81,10 @@ test('Playwright, BiDi and raw CDP work at the common address, whichever server 
     assert.equal(String(await cdp.evaluate(tab, "'x'.repeat(5_000_000)")).length, 5_000_000)
     await cdp.close()
   }
-
-  await both.browsers.deleteByID(session.session_id)
 })
 
 test('files and the output of processes are streamed through the other server', async () => {
-  const { session_id: id, base_url: base, cdp_ws_url: cdp } = await one.browsers.create({ headless: true })
+  const { session_id: id, base_url: base, cdp_ws_url: cdp } = session
   const content = 'a'.repeat(3_000_000)
 
   await two.browsers.fs.writeFile(id, content, { path: '/tmp/large' })
@@ -105,7 +106,7 @@ test('files and the output of processes are streamed through the other server', 
   assert.equal(read.length, content.length)
   assert.match(chunks.join(''), /got hello/)
   assert.equal(((await byToken.json()) as { size_bytes: number }).size_bytes, content.length)
-  await two.browsers.deleteByID(id)
+  await two.browsers.process.kill(processId, { id, signal: 'KILL' })
 })
 
 test('a session of one server starts with a profile that a session of the other has saved', async () => {
@@ -144,7 +145,6 @@ test('a session of one server starts with an extension that was uploaded to the 
 })
 
 test('a session reaches itself at the address of another server, and nothing else there', async () => {
-  const session = await one.browsers.create({ headless: true })
   const request = 'fetch(process.argv[1]).then(({ status }) => console.log(status), () => console.log(0))'
   const statusOf = async (path: string) => {
     const url = `${second.url}${path}`.replace('127.0.0.1', hostName)

@@ -90,11 +90,14 @@ for (const headless of [true, false]) {
     await assert.rejects(CdpClient.open(created.cdp_ws_url), /404|401/)
   })
 
-  test(`Playwright controls a ${kind} session`, async () => {
-    const { cdp_ws_url, session_id } = await client.browsers.create({ headless })
+  test(`Playwright controls a ${kind} session, whose page has the requested size`, async () => {
+    const viewport = { width: 1203, height: 807 }
+    const { cdp_ws_url, session_id } = await client.browsers.create({ headless, viewport, kiosk_mode: !headless })
     const browser = await chromium.connectOverCDP(cdp_ws_url)
     const page = browser.contexts()[0]?.pages()[0]
     assert.ok(page, 'the first context and page are there at once')
+    const size = await page.evaluate('[innerWidth, innerHeight, screen.width, screen.height]')
+    assert.deepEqual(size, [1203, 807, 1203, 807])
 
     await page.goto(pages.url)
 
@@ -107,21 +110,6 @@ for (const headless of [true, false]) {
     assert.doesNotMatch(await other.content(), /database/)
     await browser.close()
     assert.equal((await client.browsers.retrieve(session_id)).session_id, session_id, 'the session outlives its client')
-    await client.browsers.deleteByID(session_id)
-  })
-
-  test(`a ${kind} page has the requested size`, async () => {
-    const viewport = { width: 1203, height: 807 }
-    const { cdp_ws_url, session_id } = await client.browsers.create({ headless, viewport, kiosk_mode: !headless })
-    const cdp = await CdpClient.open(cdp_ws_url)
-
-    const size = await cdp.evaluate(
-      await attachToFirstPage(cdp),
-      '[innerWidth, innerHeight, screen.width, screen.height]',
-    )
-
-    assert.deepEqual(size, [1203, 807, 1203, 807])
-    await cdp.close()
     await client.browsers.deleteByID(session_id)
   })
 

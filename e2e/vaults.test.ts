@@ -3,7 +3,7 @@ import { after, test } from 'node:test'
 import { until } from './fault/testing/until.ts'
 import { Berth } from './testing/berth.ts'
 import { CdpClient } from './testing/cdp.ts'
-import { startPages } from './testing/pages.ts'
+import { endlessScript, startPages } from './testing/pages.ts'
 import { relayToLocalhost } from './testing/servers/localhost-relay.ts'
 
 const pages = await startPages()
@@ -64,7 +64,7 @@ pages.serve(
 )
 pages.serve(
   '/busy',
-  '<!doctype html><title>Busy</title><input id="user"><script>setTimeout(() => { for (;;); }, 300)</script>',
+  `<!doctype html><title>Busy</title><input id="user"><script>setTimeout(() => { ${endlessScript} }, 300)</script>`,
 )
 pages.serve(
   '/focus',

@@ -3,7 +3,7 @@ import { after, test } from 'node:test'
 import { until } from './fault/testing/until.ts'
 import { Berth } from './testing/berth.ts'
 import { CdpClient } from './testing/cdp.ts'
-import { startPages } from './testing/pages.ts'
+import { endlessScript, startPages } from './testing/pages.ts'
 import { relayToLocalhost } from './testing/servers/localhost-relay.ts'
 
 const pages = await startPages()
@@ -224,7 +224,7 @@ test('a tool that navigates to another page has ended', async () => {
 })
 
 test('a page that does not respond does not hide the tools of others', async () => {
-  pages.serve('/stuck', '<!doctype html><script>setTimeout(() => { for (;;); }, 0)</script>')
+  pages.serve('/stuck', `<!doctype html><script>setTimeout(() => { ${endlessScript} }, 0)</script>`)
   const { targetId } = await cdp.send('Target.createTarget', { url: `${site}/stuck` })
 
   assert.ok(await toolNamed('within'))

@@ -40,7 +40,7 @@ test('rounds of create, use and delete leave nothing, and the memory of the serv
 
 test('clients that disappear leave nothing but their sessions, which end by their timeout', async () => {
   const before = await testbed.view.holdings()
-  const count = rounds({ short: 3, deep: 50 })
+  const count = rounds({ short: 2, deep: 50 })
 
   for (let round = 0; round < count; round++) {
     const session = await createSession(berth, { timeout_seconds: 10 })

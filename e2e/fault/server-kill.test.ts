@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 import { after, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Berth } from '../testing/berth.ts'
 import { CdpClient } from '../testing/cdp.ts'
 import { freePort } from '../testing/shared-storage.ts'
 import { FaultTestbed } from './testing/fault-testbed.ts'
@@ -40,6 +41,8 @@ test('five live sessions with clients continue unchanged after kill -9 of the se
     const page = await client.openPage()
     await client.evaluate(page, `globalThis.mark = ${index}; document.title = 'page ${index}'`)
   }
+  const changes = { tags: { k: 'v' }, viewport: { width: 1003, height: 701, refresh_rate: 30 } }
+  assert.equal((await call(first, 'PATCH', '/browsers/five-0', changes)).status, 200)
   const targetsBefore = await Promise.all(clients.map(pagesOf))
   // Its timeout starts before the kill and must not restart with the next server.
   await clients[4]?.close()
@@ -59,6 +62,8 @@ test('five live sessions with clients continue unchanged after kill -9 of the se
     new Set(listed.map(({ session_id }) => session_id)),
     new Set(sessions.map(({ session_id }) => session_id)),
   )
+  const { body: changed } = await call<typeof changes>(second, 'GET', '/browsers/five-0')
+  assert.deepEqual({ tags: changed.tags, viewport: changed.viewport }, changes)
   const again = await call(second, 'POST', '/browsers', { headless: true, name: 'five-1' })
   assert.deepEqual([again.status, again.shouldRetry], [409, 'false'], 'names are still taken')
   for (const [index, { cdp_ws_url }] of sessions.slice(0, 4).entries()) {
@@ -68,6 +73,7 @@ test('five live sessions with clients continue unchanged after kill -9 of the se
     const page = targets.find(({ title }) => title === `page ${index}`)
     const { sessionId } = await client.send('Target.attachToTarget', { targetId: page?.targetId, flatten: true })
     assert.equal(await client.evaluate(sessionId as string, 'globalThis.mark'), index, 'the page was not loaded anew')
+    if (index === 0) await changesItsSize(second, client, sessionId as string)
     await client.close()
   }
   await until('the end of the idle session', async () => !(await isActive(second, 'five-4')), { limitSeconds: 20 })
@@ -84,6 +90,14 @@ test('five live sessions with clients continue unchanged after kill -9 of the se
   for (const name of ['five-0', 'five-1', 'five-2', 'five-3']) assert.equal(await deleteSession(second, name), 204)
   first = second
 })
+
+/** The page has the size of the update before the kill, and takes that of another one. */
+async function changesItsSize(berth: Berth, client: CdpClient, page: string): Promise<void> {
+  const size = () => client.evaluate(page, 'innerWidth + "x" + innerHeight')
+  assert.equal(await size(), '1003x701')
+  assert.equal((await call(berth, 'PATCH', '/browsers/five-0', { viewport: { width: 640, height: 480 } })).status, 200)
+  await until('the new size', async () => (await size()) === '640x480', { limitSeconds: 20 })
+}
 
 /** Accepts webhooks once it is allowed to answer. Until then it delays its responses. */
 async function startWebhookReceiver() {

@@ -12,7 +12,7 @@ import { readVideo } from '../testing/video.ts'
 import { deepOnly } from './testing/deep.ts'
 import { FaultTestbed } from './testing/fault-testbed.ts'
 import { findPart } from './testing/parts.ts'
-import { call, canBeUsed, createSession, deleteSession, isActive } from './testing/sessions.ts'
+import { call, canBeUsed, createSession, deleteSession, isActive, type SessionRecord } from './testing/sessions.ts'
 import { until } from './testing/until.ts'
 
 const mebibyte = 1024 ** 2
@@ -26,8 +26,16 @@ const withMemoryLimit = { skip: isRoot ? false : 'without control groups the mem
 const deepAsRoot = { skip: isRoot ? deepOnly.skip : 'needs root, to mount a small disk' }
 const asRoot = { skip: isRoot ? false : 'needs root, to mount a small disk or to enter the groups of a session' }
 
+let shared: SessionRecord | undefined
+
+/** The session that must not notice what the others do. */
+async function otherSession(): Promise<SessionRecord> {
+  shared ??= await createSession(berth, { timeout_seconds: 600 })
+  return shared
+}
+
 test('a page that takes all memory of its session is ended and reported, and no other', withMemoryLimit, async () => {
-  const [greedy, other] = [await createSession(berth), await createSession(berth)]
+  const [greedy, other] = [await createSession(berth), await otherSession()]
   const witness = await CdpClient.open(other.cdp_ws_url)
   const witnessPage = await witness.openPage()
   await witness.evaluate(witnessPage, 'globalThis.mark = 7')
@@ -52,11 +60,11 @@ test('a page that takes all memory of its session is ended and reported, and no 
   })
   client.reset()
   await witness.close()
-  for (const { session_id } of [greedy, other]) assert.equal(await deleteSession(berth, session_id), 204)
+  assert.equal(await deleteSession(berth, greedy.session_id), 204)
 })
 
 test('a session whose shared memory is full survives, recovers, and affects no other', asRoot, async () => {
-  const [full, other] = [await createSession(berth), await createSession(berth)]
+  const [full, other] = [await createSession(berth), await otherSession()]
   const agent = await findPart(view, full.session_id, 'agent')
   const sharedMemory = `/proc/${agent.pid}/root/dev/shm`
   const filling = join(sharedMemory, 'filling')
@@ -70,11 +78,11 @@ test('a session whose shared memory is full survives, recovers, and affects no o
   assert.ok(await canBeUsed(other))
   await rm(filling)
   assert.ok(await canBeUsed(full))
-  for (const { session_id } of [full, other]) assert.equal(await deleteSession(berth, session_id), 204)
+  assert.equal(await deleteSession(berth, full.session_id), 204)
 })
 
 test('a session can have hundreds of processes up to its limit, without effect on other sessions', asRoot, async () => {
-  const [crowded, other] = [await createSession(berth), await createSession(berth)]
+  const [crowded, other] = [await createSession(berth), await otherSession()]
   const group = (await view.controlGroups()).find(
     (path) => path.endsWith(machineOf(crowded.session_id)) && path.includes('pids'),
   ) as string
@@ -109,11 +117,11 @@ test('a session can have hundreds of processes up to its limit, without effect o
     limitSeconds: 20,
     everyMilliseconds: 200,
   })
-  for (const { session_id } of [crowded, other]) assert.equal(await deleteSession(berth, session_id), 204)
+  assert.equal(await deleteSession(berth, crowded.session_id), 204)
 })
 
 test('a create for which the host has no memory is refused as retryable, and leaves nothing', async () => {
-  const kept = await createSession(berth, { name: 'kept' })
+  const kept = await otherSession()
   await berth.signal('SIGTERM')
   berth = await testbed.start({
     environment: { BERTH_RESERVED_MEMORY_MIB: '99999999' },
@@ -130,8 +138,8 @@ test('a create for which the host has no memory is refused as retryable, and lea
   assert.match(body.message, /memory/)
   assert.deepEqual(await view.findLeft(before, 20), [])
   assert.deepEqual(
-    (await call<{ name: string }[]>(berth, 'GET', '/browsers')).body.map(({ name }) => name),
-    ['kept'],
+    (await call<SessionRecord[]>(berth, 'GET', '/browsers')).body.map(({ session_id }) => session_id),
+    [kept.session_id],
   )
   assert.ok(await canBeUsed(kept), 'a session that is there is not touched')
 })

@@ -219,7 +219,7 @@ export class Berth {
  * A test run has a data folder with an empty database (data-folder-setup.ts), because creating it takes most of the
  * processor time of a first start. Tests of a first start call `launch`, or name a folder that does not exist.
  */
-async function fillFromTemplate(folder: string): Promise<void> {
+export async function fillFromTemplate(folder: string): Promise<void> {
   const template = process.env.BERTH_TEST_DATA_FOLDER
   const entries = await readdir(folder).catch(() => undefined)
   if (template === undefined || entries?.length !== 0) return

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import axe from 'axe-core'
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import type { Berth } from './berth.ts'
+import { launchDesktopBrowser } from './browsers/desktop-browser.ts'
 
 /** The folder for screenshots: BERTH_SCREENSHOTS=docs/images */
 const pictures = process.env.BERTH_SCREENSHOTS
@@ -32,8 +33,7 @@ export class DashboardUser {
   }
 
   static async start(berth: Berth): Promise<DashboardUser> {
-    const args = process.getuid?.() === 0 ? ['--no-sandbox'] : []
-    return new DashboardUser(berth, await chromium.launch({ executablePath: '/usr/lib/chromium/chromium', args }))
+    return new DashboardUser(berth, await launchDesktopBrowser())
   }
 
   async page(options: BrowserContextOptions = {}): Promise<Page> {
@@ -89,7 +89,9 @@ export async function passesAxe(page: Page, name: string, rules = axeRules): Pro
   await page.evaluate(`window.axe ? undefined : (() => { ${axe.source} })()`)
   const { violations } = await page.evaluate<{
     violations: { id: string; impact: string; nodes: { html: string; failureSummary: string }[] }[]
-  }>(`axe.run({ exclude: ['.xterm'] }, { iframes: false, runOnly: ${JSON.stringify(rules)} })`)
+  }>(
+    `axe.run({ exclude: ['.xterm'] }, { iframes: false, resultTypes: ['violations'], runOnly: ${JSON.stringify(rules)} })`,
+  )
   const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
   const told = serious.map(({ id, nodes }) => `${id}: ${nodes[0]?.html} ${nodes[0]?.failureSummary}`)
   assert.deepEqual(told, [], name)

@@ -3,6 +3,13 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { clusterHost } from './cluster-environment.ts'
 
+/**
+ * A script for a page of `startPages` that never ends. It waits for answers that never come, because a loop alone would
+ * take a processor for as long as the page is open.
+ */
+export const endlessScript =
+  "for (;;) { const ask = new XMLHttpRequest(); ask.open('GET', '/unanswered', false); ask.send() }"
+
 type PageHandler = (request: IncomingMessage, response: ServerResponse) => void
 
 /** The name of the host's loopback in sessions, if the operator permits it. Pods have another loopback. */
@@ -29,7 +36,10 @@ export interface Pages {
 }
 
 export async function startPages(): Promise<Pages> {
-  const handlers = new Map<string, string | PageHandler>([['/', '<!doctype html><title>Home</title><h1>Home</h1>']])
+  const handlers = new Map<string, string | PageHandler>([
+    ['/', '<!doctype html><title>Home</title><h1>Home</h1>'],
+    ['/unanswered', () => {}],
+  ])
   const requests: string[] = []
   const server = createServer((request, response) => {
     requests.push(request.url ?? '')

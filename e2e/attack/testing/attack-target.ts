@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { pipeline } from 'node:stream'
 import Kernel from '@onkernel/sdk'
-import type { ReadyMessage } from '../../testing/berth.ts'
+import { fillFromTemplate, type ReadyMessage } from '../../testing/berth.ts'
 import { rememberLog } from '../../testing/machine-of.ts'
 import { type Canary, startCanary } from './canary.ts'
 import { createNetworks, type Networks } from './networks.ts'
@@ -62,6 +62,7 @@ export class AttackTarget {
     const world = open.use(await startCanary(networks.inWorld, inWorld))
     const dataFolder = await mkdtemp(join(tmpdir(), 'berth-attack-'))
     open.defer(() => rm(dataFolder, { recursive: true, force: true }))
+    await fillFromTemplate(dataFolder)
     const { pid, base_url } = await serve(networks, dataFolder, open)
     const port = Number(new URL(base_url).port)
     const url = await openPortForward(networks, { port, socketPath: join(dataFolder, 'door.sock'), open })

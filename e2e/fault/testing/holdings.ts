@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
+import { type Dirent, readdirSync } from 'node:fs'
 import { lstat, readdir, readFile, readlink, realpath } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { machineOf } from '../../testing/machine-of.ts'
-import { listProcesses, type ProcessInfo } from '../../testing/processes.ts'
+import { listProcesses, type ProcessInfo, readProcFile } from '../../testing/processes.ts'
 import { rounds } from './deep.ts'
 
 /**
@@ -103,14 +104,14 @@ export class HostView {
 
   async processes(): Promise<BerthProcesses> {
     const all = await listProcesses()
-    const marks = await Promise.all(all.map(({ pid }) => this.#marksOf(pid)))
+    const marks = all.map(({ pid }) => this.#isMarked(pid))
     const isMarked = ({ command }: ProcessInfo, index: number) => marks[index] || this.#isMentionedIn(command)
     // Without root, the children of PostgreSQL have no mounts of their own, and their command lines name no folder.
     const parents = new Set(all.filter(isMarked).flatMap(({ pid, command }) => (isPostgres(command) ? pid : [])))
     const own = all.filter(
       (found, index) => found.state !== 'Z' && (isMarked(found, index) || parents.has(found.parent)),
     )
-    const inMachine = (await Promise.all(own.map(({ pid }) => this.#isInMachine(pid)))).map(Boolean)
+    const inMachine = own.map(({ pid }) => this.#isInMachine(pid))
     const others = own.filter((_process, index) => !inMachine[index])
     const isServer = ({ command }: ProcessInfo) => /\bserve\b/.test(command) && command.includes(this.dataFolder)
     const ofEgress = (program: string) => (candidate: ProcessInfo) =>
@@ -130,21 +131,15 @@ export class HostView {
   async processesOf(id: string): Promise<readonly ProcessInfo[]> {
     const machineId = machineOf(id)
     const { machines } = await this.processes()
-    const belongs = await Promise.all(
-      machines.map(async ({ pid, command }) => {
-        const [mounts, groups] = await Promise.all([read(pid, 'mountinfo'), read(pid, 'cgroup')])
-        return command.includes(machineId) || groups.includes(machineId) || inOtherView(mounts, machineId)
-      }),
-    )
-    return machines.filter((_process, index) => belongs[index])
+    return machines.filter(({ pid, command }) => {
+      const [mounts, groups] = [readProcFile(pid, 'mountinfo'), readProcFile(pid, 'cgroup')]
+      return command.includes(machineId) || groups.includes(machineId) || inOtherView(mounts, machineId)
+    })
   }
 
   /** The control group folders of the machines, in every hierarchy. */
   async controlGroups(): Promise<readonly string[]> {
-    const names = await readdir('/sys/fs/cgroup', { recursive: true }).catch(() => [])
-    return names
-      .filter((name) => basename(name).startsWith(this.#groupPrefix))
-      .map((name) => join('/sys/fs/cgroup', name))
+    return foldersBelow('/sys/fs/cgroup').filter((path) => basename(path).startsWith(this.#groupPrefix))
   }
 
   get #groupPrefix(): string {
@@ -163,16 +158,16 @@ export class HostView {
    * A process that changed its command line or its root, as Chromium's processes do, still has our mounts and control
    * groups.
    */
-  async #marksOf(pid: number): Promise<boolean> {
-    const [mounts, groups] = await Promise.all([read(pid, 'mountinfo'), read(pid, 'cgroup')])
+  #isMarked(pid: number): boolean {
+    const [mounts, groups] = [readProcFile(pid, 'mountinfo'), readProcFile(pid, 'cgroup')]
     const names = [basename(this.dataFolder), basename(this.runtimeFolder)]
     return (
       groups.includes(this.#groupPrefix) || (pid !== process.pid && names.some((name) => inOtherView(mounts, name)))
     )
   }
 
-  async #isInMachine(pid: number): Promise<boolean> {
-    const [mounts, groups] = await Promise.all([read(pid, 'mountinfo'), read(pid, 'cgroup')])
+  #isInMachine(pid: number): boolean {
+    const [mounts, groups] = [readProcFile(pid, 'mountinfo'), readProcFile(pid, 'cgroup')]
     return groups.includes(this.#groupPrefix) || inOtherView(mounts, `${basename(this.dataFolder)}/machines/`)
   }
 
@@ -268,15 +263,24 @@ function isPostgres(command: string): boolean {
 }
 
 function inOtherView(mountinfo: string, name: string): boolean {
-  return mountinfo.split('\n').some((line) => line.split(' ')[3]?.includes(name))
+  // Most processes have no such mount, and mounts are many.
+  return mountinfo.includes(name) && mountinfo.split('\n').some((line) => line.split(' ')[3]?.includes(name))
 }
 
 function withoutNumbers(link: string): string {
   return link.replace(/:\[\d+\]$/, '')
 }
 
-function read(pid: number, file: string): Promise<string> {
-  return readFile(`/proc/${pid}/${file}`, 'utf8').catch(() => '')
+/** Synchronous, and without files, for the sake of the processor: a control group has dozens of files. */
+function foldersBelow(folder: string): readonly string[] {
+  let entries: readonly Dirent[] = []
+  try {
+    entries = readdirSync(folder, { withFileTypes: true })
+  } catch {
+    // It has been removed meanwhile.
+  }
+  const folders = entries.filter((entry) => entry.isDirectory()).map(({ name }) => join(folder, name))
+  return folders.flatMap((path) => [path, ...foldersBelow(path)])
 }
 
 function list(folder: string): Promise<readonly string[]> {

@@ -49,6 +49,6 @@ export async function killPostgres(view: HostView): Promise<void> {
     (await view.processes()).postgres.some(({ pid, state }) => old.has(pid) && state !== 'Z')
   await until('the end of every process of the database', async () => !(await isAnyLeft()), {
     limitSeconds: 60,
-    everyMilliseconds: 1,
+    everyMilliseconds: 20,
   })
 }

@@ -13,6 +13,9 @@ const user = process.geteuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : undefine
 /** Resolves no names: berth's name is this host, and no other exists. */
 const names = `MAP ${hostName} 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1`
 
+/** Suggestions of the address bar would take a renderer for each window. */
+const disabledFeatures = 'HttpsUpgrades,WebUIOmniboxPopup,WebUIOmniboxAimPopup'
+
 export interface BareChromium extends AsyncDisposable {
   /** The URL of its DevTools server. */
   readonly cdpUrl: string
@@ -28,7 +31,7 @@ export async function startBareChromium(flags: readonly string[] = []): Promise<
     '/usr/lib/chromium/chromium',
     [
       ...['--headless', '--remote-debugging-port=0', `--user-data-dir=${join(folder, 'profile')}`, ...quiet],
-      ...[`--host-resolver-rules=${names}`, '--disable-features=HttpsUpgrades', ...flags, 'about:blank'],
+      ...[`--host-resolver-rules=${names}`, `--disable-features=${disabledFeatures}`, ...flags, 'about:blank'],
     ],
     {
       ...user,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { ComputerPage } from '../testing/computer-page.ts'
+import { startFakeEgress } from '../testing/fake-egress.ts'
 import { type StartedAgent, startAgent } from '../testing/start-agent.ts'
 
 /** Every operation of the group with minimal parameters. */
@@ -33,6 +34,13 @@ const operations: Readonly<Record<string, object | undefined>> = {
 /** One for each path to the browser. */
 const unlikeOperations = ['click_mouse', 'type', 'screenshot', 'clipboard/read']
 
+/** Waits for answers that never come, because a loop alone would take a processor. */
+const endless = `for (;;) {
+  const ask = new XMLHttpRequest()
+  ask.open('GET', 'http://never.test/', false)
+  try { ask.send() } catch {}
+}`
+
 const isDeep = process.env.BERTH_DEEP === '1'
 const names = isDeep ? Object.keys(operations) : unlikeOperations
 
@@ -46,15 +54,17 @@ for (const headless of [true, false]) {
     for (const situation of ['a tab that never answers', ...(headless ? onPages : [])]) {
       describe(`with ${situation} in front`, () => {
         let agent: StartedAgent
+        let egress: AsyncDisposable
         let page: ComputerPage
 
         before(async () => {
           agent = await startAgent({ headless })
+          egress = await startFakeEgress(agent, () => {})
           await agent.becomesReady()
           page = await ComputerPage.open(agent)
           if (situation === 'an open dialog') await page.operate('screenshot')
           if (situation === 'a tab that never answers') {
-            await page.evaluate('void setTimeout(() => { for (;;); }, 0)')
+            await page.evaluate(`void setTimeout(() => { ${endless} }, 0)`)
           } else {
             await page.client.send('Page.enable', {}, page.session)
             const opening = page.client.nextEvent('Page.javascriptDialogOpening')
@@ -63,7 +73,10 @@ for (const headless of [true, false]) {
           }
         })
 
-        after(() => agent[Symbol.asyncDispose]())
+        after(async () => {
+          await agent[Symbol.asyncDispose]()
+          await egress[Symbol.asyncDispose]()
+        })
 
         for (const name of names) {
           test(`${name} answers`, async () => {

@@ -184,12 +184,22 @@ export async function startAgent(changes: Partial<AgentConfig> = {}): Promise<St
   const child = spawn(program, args, {
     // In the order of `inheritedDescriptors`; those between the agent's socket and the network's belong to a driver.
     stdio: ['ignore', 'ignore', 'pipe', descriptorOf(listener), 'ignore', 'ignore', 'ignore'],
-    env: { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' },
+    env: { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', ...compileCache() },
   })
   // From here on only the agent accepts. Closing removes the bound path, so the socket is renamed before.
   renameSync(boundPath, join(folder, 'agent.sock'))
   listener.close()
   return new StartedAgent(child, config, folder)
+}
+
+/** The agent's user cannot write to the cache of the tests. Without one, each agent compiles its modules again. */
+function compileCache(): Readonly<Record<string, string>> {
+  const cache = process.env.NODE_COMPILE_CACHE
+  if (cache === undefined) return {}
+  const folder = join(cache, 'agents')
+  mkdirSync(folder, { recursive: true })
+  if (unprivilegedUser !== undefined) chownSync(folder, unprivilegedUser, unprivilegedUser)
+  return { NODE_COMPILE_CACHE: folder }
 }
 
 /** The command with a network like that of a machine and its own folder for displays, as an unprivileged user. */

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { after, before, describe, test } from 'node:test'
 import type { CdpClient } from '../../testing/cdp-client.ts'
 import { type StartedAgent, startAgent } from '../../testing/start-agent.ts'
 
@@ -132,82 +132,91 @@ test('a kiosk page fills a display that is smaller than any window of Chromium',
 
 for (const headless of [true, false]) {
   const kind = headless ? 'headless' : 'headful'
+  const frameHeight = headless ? 0 : tabStripHeight
 
-  test(`a ${kind} browser has its last size again after a crash`, async () => {
-    await using agent = await startAgent({ headless, kiosk_mode: true })
-    await agent.becomesReady()
-    await resize(agent, { width: 1003, height: 701 })
-    const lost = await agent.connect()
+  // The tests share an agent, whose browser the second one kills.
+  describe(`a ${kind} window`, () => {
+    let agent: StartedAgent
+    before(async () => {
+      agent = await startAgent({ headless })
+      await agent.becomesReady()
+    })
+    after(() => agent[Symbol.asyncDispose]())
 
-    process.kill(agent.children('chromium')[0] as number, 'SIGKILL')
-    await lost.closed
+    test('takes its first size from a client', async () => {
+      await takesItsFirstSize(agent)
+    })
 
-    const cdp = await agent.connect()
-    assert.deepEqual(await sizesOf(cdp, await cdp.attach()), ['1003x701'])
-    await resize(agent, { width: 1111, height: 777 })
-    assert.deepEqual(await sizesOf(cdp, await cdp.attach()), ['1111x777'])
-    if (headless) return
+    test('has its last size again after a crash', async () => {
+      await resize(agent, { width: 1003, height: 701 })
+      const lost = await agent.connect()
 
-    process.kill(agent.children('Xtigervnc')[0] as number, 'SIGKILL')
-    await cdp.closed
-    const again = await agent.connect()
-    assert.deepEqual(await sizesOf(again, await again.attach()), ['1111x777'])
+      process.kill(agent.children('chromium')[0] as number, 'SIGKILL')
+      await lost.closed
+
+      const cdp = await agent.connect()
+      assert.deepEqual(await sizesOf(cdp, await cdp.attach()), [`1003x${701 - frameHeight}`])
+      await resize(agent, { width: 1111, height: 777 })
+      assert.deepEqual(await sizesOf(cdp, await cdp.attach()), [`1111x${777 - frameHeight}`])
+      if (headless) return
+
+      process.kill(agent.children('Xtigervnc')[0] as number, 'SIGKILL')
+      await cdp.closed
+      const again = await agent.connect()
+      assert.deepEqual(await sizesOf(again, await again.attach()), [`1111x${777 - frameHeight}`])
+    })
+
+    test('navigates the page in front', async () => {
+      const cdp = await agent.connect()
+      const pages = [await cdp.attach(), await cdp.newPage(), await cdp.newPage()] as const
+      const opened = async (page: string, to: string) => {
+        await cdp.send('Page.enable', {}, page)
+        const navigated = cdp.nextEvent('Page.frameNavigated', ({ frame }) => frame.url === to)
+        const { status, body } = await agent.configure({ start_url: to })
+        assert.equal(status, 204, `${body}\n${agent.log}`)
+        await navigated
+        assert.equal(await cdp.evaluate('location.href', page), to)
+      }
+
+      await opened(pages[2], 'data:text/html,last')
+      await cdp.send('Page.bringToFront', {}, pages[0])
+      await opened(pages[0], 'data:text/html,first')
+      await cdp.send('Page.bringToFront', {}, pages[1])
+      void cdp.ask('Runtime.evaluate', { expression: 'for (;;) {}' }, pages[1])
+      const { status } = await agent.configure({ start_url: 'data:text/html,busy' })
+      assert.equal(status, 204)
+      assert.equal(await cdp.evaluate('location.href', pages[0]), 'data:text/html,first')
+      await cdp.send('Page.bringToFront', {}, pages[2])
+      const window = await openWindow(cdp)
+      await opened(window, 'data:text/html,window')
+    })
   })
 }
 
-for (const headless of [true, false]) {
-  const kind = headless ? 'headless' : 'headful'
+test('a stealthy headless window takes its first size from a client', async () => {
+  await using agent = await startAgent({ stealth: true })
+  await agent.becomesReady()
 
-  test(`a navigation of a ${kind} browser uses the page in front`, async () => {
-    await using agent = await startAgent({ headless })
-    await agent.becomesReady()
-    const cdp = await agent.connect()
-    const pages = [await cdp.attach(), await cdp.newPage(), await cdp.newPage()] as const
-    const opened = async (page: string, to: string) => {
-      await cdp.send('Page.enable', {}, page)
-      const navigated = cdp.nextEvent('Page.frameNavigated', ({ frame }) => frame.url === to)
-      const { status, body } = await agent.configure({ start_url: to })
-      assert.equal(status, 204, `${body}\n${agent.log}`)
-      await navigated
-      assert.equal(await cdp.evaluate('location.href', page), to)
-    }
+  await takesItsFirstSize(agent)
+})
 
-    await opened(pages[2], 'data:text/html,last')
-    await cdp.send('Page.bringToFront', {}, pages[0])
-    await opened(pages[0], 'data:text/html,first')
-    await cdp.send('Page.bringToFront', {}, pages[1])
-    void cdp.ask('Runtime.evaluate', { expression: 'for (;;) {}' }, pages[1])
-    const { status } = await agent.configure({ start_url: 'data:text/html,busy' })
-    assert.equal(status, 204)
-    assert.equal(await cdp.evaluate('location.href', pages[0]), 'data:text/html,first')
-    await cdp.send('Page.bringToFront', {}, pages[2])
-    const window = await openWindow(cdp)
-    await opened(window, 'data:text/html,window')
-  })
-}
+async function takesItsFirstSize(agent: StartedAgent): Promise<void> {
+  const client = await agent.connect()
+  const session = await client.attach()
+  const inner = await client.evaluate('[innerWidth, screen.width, screen.height]', session)
+  assert.deepEqual(inner, [1280, 1280, 800])
+  const { windowId } = await client.send('Browser.getWindowForTarget', {}, session)
 
-for (const changes of [{}, { stealth: true }, { headless: false }]) {
-  const kind = changes.headless === false ? 'headful' : changes.stealth ? 'stealthy headless' : 'headless'
-  test(`the first resize of a ${kind} window takes effect`, async () => {
-    await using agent = await startAgent(changes)
-    await agent.becomesReady()
-    const client = await agent.connect()
-    const session = await client.attach()
-    const inner = await client.evaluate('[innerWidth, screen.width, screen.height]', session)
-    assert.deepEqual(inner, [1280, 1280, 800])
-    const { windowId } = await client.send('Browser.getWindowForTarget', {}, session)
+  // Later commands are executed after it.
+  const [, { bounds }] = await Promise.all([
+    client.send('Browser.setWindowBounds', { windowId, bounds: { width: 1000, height: 700 } }),
+    client.send('Browser.getWindowBounds', { windowId }),
+  ])
 
-    // Later commands are executed after it.
-    const [, { bounds }] = await Promise.all([
-      client.send('Browser.setWindowBounds', { windowId, bounds: { width: 1000, height: 700 } }),
-      client.send('Browser.getWindowBounds', { windowId }),
-    ])
-
-    assert.deepEqual([bounds.width, bounds.height, bounds.windowState], [1000, 700, 'normal'])
-    await client.evaluate(
-      'new Promise((resolve) => { const look = () => outerWidth === 1000 ? resolve() : setTimeout(look, 10); look() })',
-      session,
-    )
-    assert.deepEqual(await client.evaluate('[outerWidth, outerHeight]', session), [1000, 700])
-  })
+  assert.deepEqual([bounds.width, bounds.height, bounds.windowState], [1000, 700, 'normal'])
+  await client.evaluate(
+    'new Promise((resolve) => { const look = () => outerWidth === 1000 ? resolve() : setTimeout(look, 10); look() })',
+    session,
+  )
+  assert.deepEqual(await client.evaluate('[outerWidth, outerHeight]', session), [1000, 700])
 }

@@ -27,7 +27,9 @@ const server = createServer((request, response) => {
 }).listen(0, '127.0.0.1')
 await once(server, 'listening')
 const site = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-const browser = await chromium.launch({ executablePath: '/usr/lib/chromium/chromium' })
+// Suggestions of the address bar would take a renderer for each window.
+const args = ['--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup']
+const browser = await chromium.launch({ executablePath: '/usr/lib/chromium/chromium', args })
 after(async () => {
   await browser.close()
   server.closeAllConnections()
