@@ -5,6 +5,7 @@ import { Socket } from 'node:net'
 import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
 import type { AgentConfig } from '@berth/contract/agent/agent-endpoints.ts'
+import { KeyedQueue } from '@berth/runtime/async/keyed-queue.ts'
 import { exists } from '@berth/runtime/files/exists.ts'
 import { makeNamedPipes } from '../../process/pipes.ts'
 import { preferencesFile, renewPreferences, writePreferences } from '../preferences.ts'
@@ -18,6 +19,8 @@ export class UserData {
   readonly folder: string
   /** Whether a Chromium has been started that waits for its state. */
   #isAwaited = false
+  /** The preparation of a launch ahead and the replacement of the state, one at a time: both replace the same files. */
+  readonly #changes = new KeyedQueue<'state'>()
 
   constructor(homeFolder: string) {
     this.folder = join(homeFolder, '.config', 'chromium')
@@ -36,10 +39,12 @@ export class UserData {
    * Prepares a launch ahead of the profile. Chromium reads the preferences before the rest of its state, so it waits at the
    * pipe in their place.
    */
-  async prepareAhead(): Promise<void> {
-    await mkdir(this.#state, { recursive: true })
-    await makeNamedPipes([join(this.#state, preferencesFile)])
-    this.#isAwaited = true
+  prepareAhead(): Promise<void> {
+    return this.#changes.run('state', async () => {
+      await mkdir(this.#state, { recursive: true })
+      await makeNamedPipes([join(this.#state, preferencesFile)])
+      this.#isAwaited = true
+    })
   }
 
   /** Lets the waiting Chromium continue with the state that has replaced the pipe. */
@@ -87,8 +92,11 @@ export class UserData {
   }
 
   /** Replaces the state in use with the unpacked profile. Chromium must not be running, except one that waits for it. */
-  async replace(): Promise<void> {
-    if (this.#isAwaited) return this.#replacePipe()
+  replace(): Promise<void> {
+    return this.#changes.run('state', () => (this.#isAwaited ? this.#replacePipe() : this.#replaceFolder()))
+  }
+
+  async #replaceFolder(): Promise<void> {
     await rm(this.#previous, { recursive: true, force: true })
     await rename(this.folder, this.#previous).catch(ignoreAbsence)
     await rename(this.#incoming, this.folder)
