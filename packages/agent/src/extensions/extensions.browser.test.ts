@@ -37,7 +37,9 @@ async function post(agent: StartedAgent, { headers, body }: Response): Promise<{
   })
   for await (const chunk of body ?? []) sent.write(chunk)
   sent.end()
-  const [response] = await once(sent, 'response')
+  const [response] = await once(sent, 'response').catch((cause: Error) => {
+    throw new Error(`no response; the agent says:\n${agent.log}`, { cause })
+  })
   return { status: response.statusCode, body: await text(response) }
 }
 

@@ -48,7 +48,7 @@ test('every file runs in one stage, and only files that use up the machine run a
   assert.deepEqual(stages.flatMap((stage) => [...stage.files, ...stage.batched]).toSorted(), files)
   assert.deepEqual(
     stages.map(({ concurrency }) => concurrency),
-    [4, 3, 1],
+    [4, 4, 1],
   )
   const alone = stages.at(-1)?.files ?? []
   assert.deepEqual(alone, [

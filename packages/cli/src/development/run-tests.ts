@@ -140,8 +140,8 @@ export function stagesOf(files: readonly string[], borrowers: ReadonlySet<string
         (file) => borrowers.has(file),
         parallel * 2,
       ),
-      // One more than processors, because some files wait.
-      concurrency: Math.min(parallel + 1, maxBrowserFiles),
+      // More than processors, because some files wait.
+      concurrency: Math.min(parallel * 2, maxBrowserFiles),
       ...setupForBerths(withBrowsers),
     },
     {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { retry } from '@berth/runtime/async/retry.ts'
 import type { CdpClient } from '../../testing/cdp-client.ts'
 import { type StartedAgent, startAgent } from '../../testing/start-agent.ts'
 
@@ -163,7 +164,13 @@ for (const headless of [true, false]) {
       process.kill(agent.children('Xtigervnc')[0] as number, 'SIGKILL')
       await cdp.closed
       const again = await agent.connect()
-      assert.deepEqual(await sizesOf(again, await again.attach()), [`1111x${777 - frameHeight}`])
+      const page = await again.attach()
+      // A window manager that starts after the browser fits its window to the screen later.
+      await retry(async () => assert.deepEqual(await sizesOf(again, page), [`1111x${777 - frameHeight}`]), {
+        firstPauseMilliseconds: 20,
+        longestPauseMilliseconds: 100,
+        patienceMilliseconds: 5_000,
+      })
     })
 
     test('navigates the page in front', async () => {
