@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
@@ -25,6 +26,8 @@ const run = promisify(execFile)
 const namespace = 'berth-scale'
 // Limited by a node's processors.
 const podsPerNode = 200
+/** So that a drain leaves some. */
+const fewestNodes = 3
 /** With four connections each, far from the 20,000 files that a process may usually open. */
 const sessionsPerProcess = 3_500
 const mebibyte = 1024 ** 2
@@ -47,7 +50,7 @@ const api = config.makeApiClient(CoreV1Api)
 await using stack = new AsyncDisposableStack()
 await api.createNamespace({ body: { metadata: { name: namespace } } })
 stack.defer(async () => void (await api.deleteNamespace({ name: namespace })))
-stack.use(await startFakeNodes(Math.ceil((sessions * 1.5) / podsPerNode)))
+stack.use(await startFakeNodes(Math.max(fewestNodes, Math.ceil((sessions * 1.5) / podsPerNode))))
 for (let count = 0; count < sessions; count += sessionsPerProcess) stack.use(await startFakePods())
 const berths = await startServers()
 let turn = 0
@@ -151,12 +154,14 @@ async function idleLoad(): Promise<void> {
  */
 async function drainNode(ids: readonly string[]): Promise<readonly string[]> {
   const { items } = await api.listNamespacedPod({ namespace })
-  const counts = Map.groupBy(items, ({ spec }) => spec?.nodeName ?? '')
+  // The pod of the watch has no node.
+  const machines = items.filter(({ spec }) => spec?.nodeName !== undefined)
+  const counts = Map.groupBy(machines, ({ spec }) => spec?.nodeName)
   const sizes = [...counts.values()].map(({ length }) => length)
   say(`machines on each of ${sizes.length} nodes: ${Math.min(...sizes)} to ${Math.max(...sizes)}`)
-  const [node = ''] = counts.keys()
+  const [node = assert.fail('there is no machine')] = counts.keys()
   const begin = performance.now()
-  await run('kubectl', ['drain', node, '--force', '--timeout=300s', '--namespace', namespace])
+  await run('kubectl', ['drain', node, '--force', '--delete-emptydir-data', '--timeout=300s'])
   const remaining = await untilEnded(ids.length - (counts.get(node)?.length ?? 0))
   figures.add('berth', `end of the sessions of a drained node, ${ids.length - remaining.length} in all`, 'ms', [
     performance.now() - begin,
