@@ -62,7 +62,7 @@ say(`${servers} servers take ${idle} MiB without sessions`)
 // Prints the measurements even if a later step fails.
 stack.defer(print)
 // Creates come first: the reserve starts no machines meanwhile.
-const created = await createAll(sessions - reserve, Number(values.rate), 'creates')
+const created = sessions > reserve ? await createAll(sessions - reserve, Number(values.rate), 'creates') : []
 if (reserve > 0) {
   await fillReserve()
   created.push(...(await createAll(reserve, Number(values['reserve-rate']), 'creates from the reserve')))
