@@ -82,6 +82,9 @@ test('followers of a list are notified of its changes on any server, and others 
   const restricted = newApiKey()
   await project.addKey(restricted, project.id as ProjectId)
   const stranger = await Follower.start(other, second.url)
+  await other.call('POST', '/profiles', { name: 'own' })
+  await Promise.all([stranger.isTold('profiles'), stranger.isTold('audit')]) // All earlier changes have arrived then.
+  stranger.lists.length = 0
   for (const [list, method, path, body] of changes) {
     const followers = await Promise.all([Follower.start(project, first.url), Follower.start(project, second.url)])
 
