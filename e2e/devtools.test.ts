@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { chromium } from 'playwright-core'
+import { chromium, type Page, type Request } from 'playwright-core'
 import { Berth } from './testing/berth.ts'
 import { launchDesktopBrowser } from './testing/browsers/desktop-browser.ts'
 
@@ -48,13 +48,30 @@ test('a browser opens DevTools and sees the page of the session', async () => {
   await session.contexts()[0]?.pages()[0]?.setContent('<h1>Seen from outside</h1>')
   const browser = await launchDesktopBrowser()
   try {
-    const page = await browser.newPage()
+    const url = await frontendUrl()
+    let isShown = false
 
-    await page.goto(await frontendUrl())
-
-    await page.getByText('Seen from outside').first().waitFor({ timeout: 60_000 })
+    while (!isShown) isShown = await openUntilNetworkChange(await browser.newPage(), url, 'Seen from outside')
   } finally {
     await browser.close()
     await session.close()
   }
 })
+
+/**
+ * Resolves with whether DevTools shows the text. In a cluster, each pod adds an interface to this host. Chromium then
+ * aborts the requests of all pages, and DevTools requests no file again.
+ */
+async function openUntilNetworkChange(page: Page, url: string, text: string): Promise<boolean> {
+  const limit = { timeout: 60_000 }
+  const isNetworkChange = (request: Request) => request.failure()?.errorText === 'net::ERR_NETWORK_CHANGED'
+  const showText = async () => {
+    await page.goto(url)
+    await page.getByText(text).first().waitFor(limit)
+    return true
+  }
+  return Promise.any([
+    page.waitForEvent('requestfailed', { predicate: isNetworkChange, ...limit }).then(() => false),
+    showText(),
+  ])
+}
