@@ -64,13 +64,17 @@ stack.defer(print)
 // Creates come first: the reserve starts no machines meanwhile.
 const created = sessions > reserve ? await createAll(sessions - reserve, Number(values.rate), 'creates') : []
 if (reserve > 0) {
-  await fillReserve()
+  const before = await startPhase()
+  await untilReserveIsFull()
+  await endPhase('starts of the reserve', before, reserve)
   created.push(...(await createAll(reserve, Number(values['reserve-rate']), 'creates from the reserve')))
 }
 const full = await memoryOfServers()
 figures.add('berth', `memory of ${servers} servers`, 'MiB', [full])
 figures.add('berth', 'memory of a server for a session', 'MiB', [(full - idle) / created.length])
 say(`${created.length} sessions, ${full} MiB`)
+// Its refill would slow down what follows.
+if (reserve > 0) await untilReserveIsFull()
 await readAll(created)
 await idleLoad()
 // A drained node may have machines of the reserve, which are no sessions.
@@ -78,15 +82,13 @@ await deleteAll(reserve === 0 ? await drainNode(created) : created)
 await reapAll()
 
 /** Waits until all machines of the reserve are ready, so that creates claim them. */
-async function fillReserve(): Promise<void> {
-  const before = await startPhase()
+async function untilReserveIsFull(): Promise<void> {
   const begin = performance.now()
   for (let ready = 0; ready < reserve; await delay(1_000)) {
     ready = sum(await Promise.all(berths.map(readReserve)))
     if (performance.now() - begin > reserve * 1_000) throw new Error(`the reserve has ${ready} machines`)
   }
   say(`${reserve} machines of the reserve after ${((performance.now() - begin) / 1_000).toFixed(0)} s`)
-  await endPhase('starts of the reserve', before, reserve)
 }
 
 async function readReserve(berth: Berth): Promise<number> {

@@ -31,9 +31,9 @@ export function createFakePodPrograms() {
   const egress = createServer(answerAsEgress)
   for (const server of [agent, egress]) server.requestTimeout = 0
   return {
-    /** Every machine is idle from its start on, at `startedAt` in milliseconds. */
-    serve(client: TLSSocket, protocol: string, startedAt: number): void {
-      idleSince.set(client, startedAt)
+    /** Every machine is idle from its creation on, at `createdAt` in milliseconds. */
+    serve(client: TLSSocket, protocol: string, createdAt: number): void {
+      idleSince.set(client, createdAt)
       if (protocol === podProtocols.agent) agent.emit('connection', client)
       else if (protocol === podProtocols.egress) egress.emit('connection', client)
       else if (protocol === podProtocols.supervisor) answerAsSupervisor(client)

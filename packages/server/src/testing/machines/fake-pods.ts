@@ -7,14 +7,15 @@ import { createFakePodPrograms } from './fake-pod-programs.ts'
 
 /*
  * Everything that listens in the pods of kwok's nodes: `node packages/server/src/testing/machines/fake-pods.ts NAMESPACE`.
- * Several such processes share the connections. The addresses of the pods are routed to this host. Each connection gets the identity of the machine whose pod has the address, from the
- * pod's own Secret, so that servers speak to them as to real ones.
+ * Several such processes share the connections. The addresses of the pods are routed to this host. Each connection gets
+ * the identity of the machine whose pod has the address, from the pod's own Secret, so that servers speak to them as to
+ * real ones.
  */
 
 interface FakePod {
   readonly context: SecureContext
-  /** When its first connection arrived, in milliseconds. */
-  readonly startedAt: number
+  /** In milliseconds. The same in every process. */
+  readonly createdAt: number
 }
 
 const [namespace = ''] = process.argv.slice(2)
@@ -22,17 +23,17 @@ const config = new KubeConfig()
 config.loadFromDefault()
 const api = config.makeApiClient(CoreV1Api)
 const path = `/api/v1/namespaces/${namespace}`
-const nameOf = new Map<string, string>()
+const podOf = new Map<string, V1Pod>()
 const fakePods = new Map<string, FakePod>()
 const secrets = makeInformer<V1Secret>(config, `${path}/secrets`, () => api.listNamespacedSecret({ namespace }))
 const pods = makeInformer<V1Pod>(config, `${path}/pods`, () => api.listNamespacedPod({ namespace }))
-pods.on('update', ({ metadata, status }) => {
-  if (status?.podIP && metadata?.name) nameOf.set(status.podIP, metadata.name)
+pods.on('update', (pod) => {
+  if (pod.status?.podIP) podOf.set(pod.status.podIP, pod)
 })
 pods.on('delete', ({ metadata, status }) => {
   const name = metadata?.name ?? ''
   fakePods.delete(name)
-  if (status?.podIP && nameOf.get(status.podIP) === name) nameOf.delete(status.podIP)
+  if (status?.podIP && podOf.get(status.podIP)?.metadata?.name === name) podOf.delete(status.podIP)
 })
 for (const informer of [secrets, pods]) {
   informer.on('error', () => void setTimeout(() => void informer.start(), 1_000))
@@ -52,8 +53,8 @@ await once(server, 'listening')
 process.stdout.write('ready\n')
 
 function podAt(address: string): FakePod | undefined {
-  const name = nameOf.get(address)
-  if (name === undefined) return undefined
+  const { name, creationTimestamp } = podOf.get(address)?.metadata ?? {}
+  if (!name || !creationTimestamp) return undefined
   const known = fakePods.get(name)
   if (known) return known
   const data = secrets.get(name, namespace)?.data
@@ -65,12 +66,12 @@ function podAt(address: string): FakePod | undefined {
     key: file(identityFiles.key),
     minVersion: 'TLSv1.3',
   })
-  const pod = { context, startedAt: Date.now() }
+  const pod = { context, createdAt: creationTimestamp.getTime() }
   fakePods.set(name, pod)
   return pod
 }
 
-function serve(socket: Socket, { context, startedAt }: FakePod): void {
+function serve(socket: Socket, { context, createdAt }: FakePod): void {
   const client = new TLSSocket(socket, {
     isServer: true,
     secureContext: context,
@@ -79,5 +80,5 @@ function serve(socket: Socket, { context, startedAt }: FakePod): void {
     ALPNProtocols: Object.values(podProtocols),
   })
   client.on('error', () => client.destroy())
-  client.once('secure', () => programs.serve(client, client.alpnProtocol || '', startedAt))
+  client.once('secure', () => programs.serve(client, client.alpnProtocol || '', createdAt))
 }
