@@ -66,7 +66,8 @@ function podAt(address: string): FakePod | undefined {
     key: file(identityFiles.key),
     minVersion: 'TLSv1.3',
   })
-  const pod = { context, createdAt: creationTimestamp.getTime() }
+  // A list gives dates, a watch gives texts.
+  const pod = { context, createdAt: new Date(creationTimestamp).getTime() }
   fakePods.set(name, pod)
   return pod
 }
