@@ -3,18 +3,13 @@ import { spawnSync } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { checkoutFolder } from '../output.ts'
 import { writeSharedModule } from './shared-module.ts'
 
-async function makeFolder(context: TestContext): Promise<string> {
+test('files that share a process run one after the other with their own hooks, and a failure is that of its test', async (context) => {
   const folder = await mkdtemp(join(tmpdir(), 'berth-shared-'))
   context.after(() => rm(folder, { recursive: true }))
-  return folder
-}
-
-test('files that share a process run one after the other with their own hooks, and a failure is that of its test', async (context) => {
-  const folder = await makeFolder(context)
   const write = async (name: string, lines: string) => {
     const path = join(folder, name)
     await writeFile(path, `import { after, before, test } from 'node:test'\n${lines}`)
