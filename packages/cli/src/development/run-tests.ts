@@ -131,8 +131,8 @@ export function stagesOf(files: readonly string[], borrowers: ReadonlySet<string
     {
       name: 'tests',
       processes: merge(
-        // Most of the time of the latter is spent loading the server.
         share(withBrowsers, (file) => borrowers.has(file), parallel * 2),
+        // They spend most of their time loading the server.
         share(withoutBrowsers, () => true, parallel * 4),
       ),
       concurrency: withBrowsers.length === 0 ? parallel * 2 : browserProcesses + (withoutBrowsers.length === 0 ? 0 : 1),
@@ -166,7 +166,7 @@ function share(
   const sharing = files.filter(canShare)
   if (sharing.length < minSharingFiles) return files.map((file) => [file])
   return [
-    // The longest first.
+    // They take longest, so they start first.
     ...Array.from({ length: Math.min(processes, sharing.length) }, (_, index) =>
       sharing.filter((_, position) => position % processes === index),
     ),
