@@ -380,8 +380,10 @@ test('kill -9 of the server during a save leaves either the old or the new state
     await deletion
     berth = await testbed.start({ environment, flags })
     // The delete may not have reached the server. If it did, the next server finishes it.
-    await berth.request(`/browsers/${session.session_id}`, { method: 'DELETE' })
-    await until('the end of the session', () => isDone(session.session_id), { limitSeconds: 30 })
+    const { status } = await berth.request(`/browsers/${session.session_id}`, { method: 'DELETE' })
+    await until('the end of the session', () => isDone(session.session_id), { limitSeconds: 30 }).catch(
+      (cause: Error) => assert.fail(`${cause.message}, after a delete with ${status}:\n${berth.log}`),
+    )
   }
 })
 
