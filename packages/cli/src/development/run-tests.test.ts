@@ -45,29 +45,19 @@ test('every file runs in one stage, and only files that use up the machine run a
 
   const stages = stagesOf(files, new Set(files.filter((file) => /^e2e.[a-m]/.test(file))), 2)
 
-  const [parallel, exclusive] = stages.map(({ processes }) => processes)
-  assert.deepEqual(stages.flatMap(({ processes }) => processes.flat()).toSorted(), files)
+  assert.deepEqual(stages.flatMap((stage) => [...stage.files, ...stage.batched]).toSorted(), files)
   assert.deepEqual(
     stages.map(({ concurrency }) => concurrency),
-    [5, 1],
+    [5, 4, 1],
   )
-  assert.deepEqual(exclusive, [
-    ['e2e/kubernetes-node.test.ts'],
-    ['packages/server/src/drivers/local/machine-bounds.browser.test.ts'],
+  const alone = stages.at(-1)?.files ?? []
+  assert.deepEqual(alone, [
+    'e2e/kubernetes-node.test.ts',
+    'packages/server/src/drivers/local/machine-bounds.browser.test.ts',
   ])
-  const withoutBrowsers = parallel?.filter((process) => process.includes('packages/agent/src/computer/keys.test.ts'))
-  assert.ok(withoutBrowsers?.length === 1)
-  assert.ok(!withoutBrowsers.flat().some((file) => /^e2e[/]|[.]browser[.]/.test(file)))
-})
-
-test('processes without browsers are spread over the run', async () => {
-  const files = await findTestFiles([])
-
-  const [{ processes } = assert.fail('there is no stage')] = stagesOf(files, new Set(), 2)
-
-  const positions = processes.flatMap((files, index) => (files.length > 1 ? [index / processes.length] : []))
-  assert.equal(positions.length, 8)
-  for (const [index, position] of positions.entries()) assert.ok(Math.abs(position - index / 8) < 0.02, `${position}`)
+  const withoutBrowsers = stages[0]?.batched ?? []
+  assert.ok(withoutBrowsers.includes('packages/agent/src/computer/keys.test.ts'))
+  assert.ok(!withoutBrowsers.some((file) => /^e2e[/]|[.]browser[.]/.test(file)))
 })
 
 test('a failed file runs again, and is flaky when it passes then', (t) => {

@@ -7,7 +7,7 @@ import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
 import { StartError } from '@berth/server/start-error.ts'
 import { checkoutFolder, durationText, printLine } from '../output.ts'
-import { writeSharedModule } from './shared-module.ts'
+import { writeBatches } from './test-batches.ts'
 
 export interface TestCounts {
   readonly passed: number
@@ -25,8 +25,10 @@ interface StageCounts extends Omit<TestCounts, 'flaky'> {
 
 interface Stage {
   readonly name: string
-  /** The files of each process, in the order in which the processes start. */
-  readonly processes: readonly (readonly string[])[]
+  readonly files: readonly string[]
+  /** Files that share processes. */
+  readonly batched: readonly string[]
+  readonly batches: number
   readonly concurrency: number
   /** A module that initializes what all files share. */
   readonly setup?: string
@@ -38,17 +40,16 @@ const browserTests = /^e2e\/|^bench\/|[.]browser[.]test[.]ts$/
 const exclusiveTests = /^e2e\/kubernetes-node[.]|\/machine-bounds[.]/
 const startBerths = /^e2e\/|^bench\//
 /** Each starts several browsers, and with more files they would delay each other. */
-const maxBrowserProcesses = 4
+const maxBrowserFiles = 4
 /** With fewer files, each has its own process, which shows its results as they arrive. */
-const minSharingFiles = 16
+const minBatchedFiles = 16
 // Limits how long a file that hangs, or leaves something open, can delay CI.
 const silenceMinutes = { short: 4, deep: 120 }
 /** A process that runs several files may take this many times as long. */
-const sharedProcessFactor = 3
+const batchFactor = 3
 const setups = join(checkoutFolder, 'packages/server/src/testing')
 const postgresSetup = join(setups, 'test-postgres-setup.ts')
 const dataFolderSetup = join(setups, 'data-folder-setup.ts')
-const bothSetups = join(setups, 'test-setup.ts')
 const borrowing = 'Berth.borrow()'
 /** Of more failed files, the cause is the change and not the time at which they ran. */
 const maxFlakyFiles = 3
@@ -121,69 +122,59 @@ async function findBorrowers(files: readonly string[]): Promise<ReadonlySet<stri
 }
 
 export function stagesOf(files: readonly string[], borrowers: ReadonlySet<string>, parallel: number): readonly Stage[] {
-  const parallelFiles = files.filter((file) => !exclusiveTests.test(file))
-  const withBrowsers = parallelFiles.filter((file) => browserTests.test(file))
-  const withoutBrowsers = parallelFiles.filter((file) => !browserTests.test(file))
-  const exclusive = files.filter((file) => exclusiveTests.test(file))
-  // More processes than processors, because many files wait.
-  const browserProcesses = Math.min(parallel * 2, maxBrowserProcesses)
+  const withoutBrowsers = files.filter((file) => !browserTests.test(file))
+  const withBrowsers = files.filter((file) => browserTests.test(file))
   const stages = [
     {
-      name: 'tests',
-      processes: merge(
-        share(withBrowsers, (file) => borrowers.has(file), parallel * 2),
-        // They spend most of their time loading the server.
-        share(withoutBrowsers, () => true, parallel * 4),
+      name: 'tests without browsers',
+      // Most of their time is spent loading the server.
+      ...batch(withoutBrowsers, () => true, parallel * 5),
+      // Many files wait.
+      concurrency: Math.ceil(parallel * 2.5),
+      ...(withoutBrowsers.length > 1 && { setup: postgresSetup }),
+    },
+    {
+      name: 'tests with browsers',
+      ...batch(
+        withBrowsers.filter((file) => !exclusiveTests.test(file)),
+        (file) => borrowers.has(file),
+        parallel * 2,
       ),
-      concurrency: withBrowsers.length === 0 ? parallel * 2 : browserProcesses + (withoutBrowsers.length === 0 ? 0 : 1),
-      ...setupOf(parallelFiles),
+      // More than processors, because some files wait.
+      concurrency: Math.min(parallel * 2, maxBrowserFiles),
+      ...setupForBerths(withBrowsers),
     },
     {
       name: 'tests that need the machine for themselves',
-      processes: exclusive.map((file) => [file]),
+      ...batch(
+        withBrowsers.filter((file) => exclusiveTests.test(file)),
+        () => false,
+        0,
+      ),
       concurrency: 1,
-      ...setupOf(exclusive),
     },
   ]
-  return stages.filter(({ processes }) => processes.length > 0)
+  return stages.filter(({ files, batched }) => files.length + batched.length > 0)
 }
 
-/** A setup saves time from the second file that needs it. */
-function setupOf(files: readonly string[]): Pick<Stage, 'setup'> {
-  const startsBerths = files.filter((file) => startBerths.test(file)).length > 1
-  const needsDatabases = files.filter((file) => !browserTests.test(file)).length > 1
-  if (startsBerths && needsDatabases) return { setup: bothSetups }
-  if (startsBerths) return { setup: dataFolderSetup }
-  return needsDatabases ? { setup: postgresSetup } : {}
+/** Setup that speeds up every berth after the first. */
+function setupForBerths(files: readonly string[]): Pick<Stage, 'setup'> {
+  return files.filter((file) => startBerths.test(file)).length > 1 ? { setup: dataFolderSetup } : {}
 }
 
-/** Distributes files over processes. Those that can share one do so if there are many. */
-function share(
+/** Files share processes if there are many. */
+function batch(
   files: readonly string[],
   canShare: (file: string) => boolean,
-  processes: number,
-): readonly (readonly string[])[] {
-  const sharing = files.filter(canShare)
-  if (sharing.length < minSharingFiles) return files.map((file) => [file])
-  return [
-    // They take longest, so they start first.
-    ...Array.from({ length: Math.min(processes, sharing.length) }, (_, index) =>
-      sharing.filter((_, position) => position % processes === index),
-    ),
-    ...files.filter((file) => !canShare(file)).map((file) => [file]),
-  ]
+  batches: number,
+): Pick<Stage, 'files' | 'batched' | 'batches'> {
+  const batched = files.filter(canShare)
+  if (batched.length < minBatchedFiles) return { files, batched: [], batches: 0 }
+  return { files: files.filter((file) => !canShare(file)), batched, batches }
 }
 
-/** Spreads the elements of both lists evenly, so that files that wait run beside files that compute. */
-function merge<Element>(one: readonly Element[], other: readonly Element[]): readonly Element[] {
-  const placed = [one, other].flatMap((list) => list.map((element, index) => ({ element, place: index / list.length })))
-  return placed.toSorted((first, second) => first.place - second.place).map(({ element }) => element)
-}
-
-async function runStage({ name, processes, concurrency, setup }: Stage): Promise<StageCounts> {
-  printLine(`${name}: ${processes.flat().length} files, ${concurrency} processes at a time`)
-  const alone = new Set(processes.filter(({ length }) => length === 1).flat())
-  const sharing = new Set(processes.filter(({ length }) => length > 1).flat())
+async function runStage({ name, files, batched, batches, concurrency, setup }: Stage): Promise<StageCounts> {
+  printLine(`${name}: ${files.length + batched.length} files, ${concurrency} processes at a time`)
   const folder = await mkdtemp(join(tmpdir(), 'berth-tests-'))
   const counts = { passed: 0, failed: 0, skipped: 0 }
   const failedFiles: string[] = []
@@ -194,28 +185,27 @@ async function runStage({ name, processes, concurrency, setup }: Stage): Promise
   const limitMilliseconds = minutes * 60_000
   const silence = setTimeout(() => stop.abort(new Error(message)), limitMilliseconds)
   const tests = run({
-    files: await Promise.all(
-      processes.map((files, index) => testModule(files, join(folder, `files-${index}.test.mjs`))),
-    ),
+    // The longest first.
+    files: [...(await writeBatches(batched, { count: batches, folder })), ...files.map(inCheckout)],
     concurrency,
     ...(setup !== undefined && { globalSetupPath: setup }),
-    timeout: sharing.size === 0 ? limitMilliseconds : sharedProcessFactor * limitMilliseconds,
+    timeout: batched.length === 0 ? limitMilliseconds : batchFactor * limitMilliseconds,
     cwd: checkoutFolder,
     signal: stop.signal,
   })
   tests.on('data', () => silence.refresh())
   tests.on('test:fail', ({ file = '', details }) => {
-    // The suite that stands for a file in a shared process fails with the tests of the file.
+    // The suite that a batch has for a file fails with the tests of the file.
     const isBySubtests = (details.error as { failureType?: string }).failureType === 'subtestsFailed'
     if (!isBySubtests) failedFiles.push(relative(checkoutFolder, file))
   })
   tests.on('test:complete', ({ name, details }) => {
-    if (sharing.has(name)) durations.set(name, details.duration_ms)
+    if (batched.includes(name)) durations.set(name, details.duration_ms)
   })
   tests.on('test:summary', (result) => {
     if (result.file !== undefined) {
       const file = relative(checkoutFolder, result.file)
-      if (alone.has(file)) durations.set(file, result.duration_ms)
+      if (files.includes(file)) durations.set(file, result.duration_ms)
       return
     }
     counts.passed = result.counts.passed
@@ -228,12 +218,6 @@ async function runStage({ name, processes, concurrency, setup }: Stage): Promise
   clearTimeout(silence)
   await rm(folder, { recursive: true })
   return { ...counts, failedFiles, durations }
-}
-
-/** Resolves with the module that runs these files. */
-async function testModule(files: readonly string[], path: string): Promise<string> {
-  const [file] = files
-  return files.length === 1 && file !== undefined ? inCheckout(file) : writeSharedModule(files, path)
 }
 
 function inCheckout(file: string): string {

@@ -3,13 +3,25 @@ import { spawnSync } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { checkoutFolder } from '../output.ts'
-import { writeSharedModule } from './shared-module.ts'
+import { writeBatches } from './test-batches.ts'
 
-test('files that share a process run one after the other with their own hooks, and a failure is that of its test', async (context) => {
-  const folder = await mkdtemp(join(tmpdir(), 'berth-shared-'))
+async function makeFolder(context: TestContext): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'berth-batches-'))
   context.after(() => rm(folder, { recursive: true }))
+  return folder
+}
+
+test('every file is in one batch, and no batch is empty', async (context) => {
+  const folder = await makeFolder(context)
+
+  assert.equal((await writeBatches(['a', 'b', 'c', 'd', 'e'], { count: 2, folder })).length, 2)
+  assert.equal((await writeBatches(['a'], { count: 2, folder })).length, 1)
+})
+
+test('files of a batch run one after the other with their own hooks, and a failure is that of its test', async (context) => {
+  const folder = await makeFolder(context)
   const write = async (name: string, lines: string) => {
     const path = join(folder, name)
     await writeFile(path, `import { after, before, test } from 'node:test'\n${lines}`)
@@ -31,10 +43,10 @@ test('files that share a process run one after the other with their own hooks, a
     ),
   ]
 
-  const module = await writeSharedModule(files, join(folder, 'shared.test.mjs'))
+  const batches = await writeBatches(files, { count: 1, folder })
 
   const { NODE_TEST_CONTEXT: _, ...env } = process.env
-  const args = ['--test', '--test-reporter', 'tap', module]
+  const args = ['--test', '--test-reporter', 'tap', ...batches]
   const { stdout } = spawnSync(process.execPath, args, { cwd: folder, env, encoding: 'utf8' })
   const outcomes = stdout.match(/(?<=^ *)(not )?ok .*/gm)?.map((line) => line.replace(/ \d+ - /, ' '))
   const [first, broken, last] = files
